@@ -42,11 +42,25 @@ const replaced = [
   ["string-width", "cli-table3", "(text) => text.replaceAll('\\0', '').length"],
 ];
 
+const replacedModules = {
+  name: "replaced-modules",
+  resolveId(id, importer) {
+    const index = replaced.findIndex(([name, by]) => id.endsWith(name) && importer?.includes(by));
+    return index < 0 ? null : `\0replaced-${index}`;
+  },
+  load(id) {
+    const [, index] = /^\0replaced-(\d+)$/.exec(id) ?? [];
+    return index === undefined ? null : `module.exports = ${replaced[index][2]};`;
+  },
+};
+
 // Chunks keep the lazy parts lazy. What every command needs is one file: reading thirty small ones
 // costs more than the rest of a start. Nothing is left to be installed: the programs work offline.
-export default defineConfig({
+const programs = defineConfig({
   input: {
     main: "src/main.ts",
+    // What tests of other programs import (library/sandbox.js).
+    sandbox: "src/library/sandbox.ts",
     "keyring-child": "src/host/keyring-child.ts",
     "jq-worker": "src/output/formats/jq-worker.mjs",
     "pdf-worker": "src/sandbox/readers/pdf-worker.mjs",
@@ -56,19 +70,7 @@ export default defineConfig({
   treeshake: { moduleSideEffects: [{ test: /src\/commands\/.*\/index\.ts$/, sideEffects: false }] },
   external: ["@napi-rs/keyring"], // optional, and looks for its binary beside itself
   plugins: [
-    {
-      name: "replaced-modules",
-      resolveId(id, importer) {
-        const index = replaced.findIndex(
-          ([name, by]) => id.endsWith(name) && importer?.includes(by),
-        );
-        return index < 0 ? null : `\0replaced-${index}`;
-      },
-      load(id) {
-        const [, index] = /^\0replaced-(\d+)$/.exec(id) ?? [];
-        return index === undefined ? null : `module.exports = ${replaced[index][2]};`;
-      },
-    },
+    replacedModules,
     {
       name: "sqlite-beside-the-bundle", // it looks for its .wasm in the folder of the running file
       transform: {
@@ -102,3 +104,21 @@ export default defineConfig({
     },
   },
 });
+
+// What other programs import (library/index.js): the client, without anything of the command line.
+const client = defineConfig({
+  input: "src/library/client.ts",
+  platform: "node",
+  plugins: [replacedModules],
+  output: {
+    dir: "library/client",
+    format: "esm",
+    entryFileNames: "[name].mjs",
+    chunkFileNames: "[name]-[hash].mjs",
+    // Names stay: they are in the stack traces of others.
+    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+    cleanDir: true,
+  },
+});
+
+export default [programs, client];

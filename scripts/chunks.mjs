@@ -34,18 +34,10 @@ export const chunks = [
   ["documents", ["operations/documents.ts"]],
   ["chunks", ["operations/chunks.ts"]],
   // Names of all nouns are looked up, whatever the command.
-  ["kb-rows", ["metadata", "models", "pipeline", "tags"].map(rowsOf)],
-  [
-    "wf-rows",
-    ["annotations", "apps", "audio", "chats", "completions", "files", "forms", "workflows"].map(
-      rowsOf,
-    ),
-  ],
+  ["kb-rows", ["metadata", "pipeline", "tags"].map(rowsOf)],
+  ["wf-rows", ["annotations", "apps", "chats", "files", "forms", "workflows"].map(rowsOf)],
   ["help", ["cli/help/topic.ts"]],
-  [
-    "print-error",
-    ["cli/errors/error-text.ts", "cli/errors/line-scope.ts", "cli/errors/line-error.ts"],
-  ],
+  ["print-error", ["cli/errors/error-text.ts", "cli/errors/line-error.ts"]],
   ["execute", ["cli/execute/execute.ts", "config/"]],
   ["client", ["api/send.ts", "api/response.ts"]],
   ["output", ["output/print/print.ts", "output/formats/page-buffer.ts"]],

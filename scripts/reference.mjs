@@ -1,14 +1,15 @@
 // Writes docs/reference.md and pages of the skill from the commands of both programs, and the keys of a suite:
 // the table in docs/test-suites.md and the JSON Schema. The manual pages come with the build.
+import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { imported } from "./built-sources.mjs";
-import { prepare, root } from "./prepare.mjs";
+import { prepare, root, tool } from "./prepare.mjs";
 
 prepare();
 
-const [markdown, skill, llms, suites] = await imported(
-  ...["markdown", "skill", "llms", "suites"].map((name) => `reference/${name}`),
+const [markdown, skill, llms, suites, library] = await imported(
+  ...["markdown", "skill", "llms", "suites", "library"].map((name) => `reference/${name}`),
 );
 const docs = join(root, "docs");
 writeFileSync(join(docs, "reference.md"), await markdown.referencePage());
@@ -18,3 +19,6 @@ writeFileSync(join(docs, "llms.txt"), llms.llmsPage(root));
 const suitesPage = join(docs, "test-suites.md");
 writeFileSync(suitesPage, suites.withSuiteKeys(readFileSync(suitesPage, "utf8")));
 writeFileSync(join(root, "examples", "suite.schema.json"), suites.schemaFile());
+const types = join(root, "types", "operations.d.ts");
+writeFileSync(types, library.operationTypes());
+spawnSync(tool("oxfmt"), [types], { shell: process.platform === "win32" });

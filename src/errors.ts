@@ -226,7 +226,9 @@ export const reasonOf = (error: unknown): string =>
 export const lastLine = (error: unknown): string =>
   `error: ${diskProblem(error) ? reasonOf(error) : asCliError(error).message}\n`;
 
-const asCliError = (error: unknown) => (error instanceof CliError ? error : internalError(error));
+/** The error itself, or the internal error for anything else. */
+export const asCliError = (error: unknown): CliError =>
+  error instanceof CliError ? error : internalError(error);
 
 /** Is this the system error for a directory in a place where none can be created, such as /proc? */
 export const isUncreatable = (error: unknown): boolean =>

@@ -12,7 +12,6 @@ export interface LimitRange {
   readonly max: number;
 }
 
-/** How an attempt to send a request ended. */
 interface AttemptEnd {
   /** The server refused it because it is busy, or did not answer. */
   readonly refused: boolean;

@@ -192,7 +192,6 @@ const fileReasons: Readonly<Record<number, string>> = {
 
 const rewriting = `index the documents again: ${commandLine("kb update", ["KB"], { rewrite: true })}`;
 
-/** Rejections that a code or a text of the server tells apart. */
 const rejections: readonly (Partial<Explanation> & {
   readonly matches: (body: ErrorBody) => boolean;
 })[] = [
@@ -230,7 +229,6 @@ const rejections: readonly (Partial<Explanation> & {
   },
 ];
 
-/** Codes of errors that come from a model or its provider. */
 const modelCodes =
   /^(completion_request_error|provider_not_initialize|model_currently_not_support|dataset_not_initialized)$/;
 

@@ -85,7 +85,6 @@ const MAX_IDLE_TIMEOUT = 1_260_000;
 const DEFAULT_START = 3;
 const DEFAULT_MAX = 8;
 
-/** The parameter of a row that names the end user. */
 const userParam = (row: AnyOperation): string | undefined =>
   Object.keys(row.params).find((param) => row.params[param]?.from === "user");
 
@@ -160,8 +159,7 @@ export class Calls {
 
   #sendOptions(row: AnyOperation, input: Values, call: CallOptions): Omit<SendOptions, "key"> {
     const { idleTimeout, retries, signal } = this.setup;
-    const rowIdleTimeout =
-      row.idleTimeout === undefined ? DEFAULT_IDLE_TIMEOUT : row.idleTimeout * 1000;
+    const ofRow = row.idleTimeout === undefined ? DEFAULT_IDLE_TIMEOUT : row.idleTimeout * 1000;
     // A retried upload that allows duplicates would create the document twice (server §9.1).
     const duplicates = retryOf(row) === "upsert" && input["duplicate"] === false;
     return {
@@ -169,7 +167,7 @@ export class Calls {
       retry: duplicates ? "never" : retryOf(row),
       retries: call.retries ?? retries,
       onSent: call.onSent,
-      idleTimeout: idleTimeout ?? rowIdleTimeout,
+      idleTimeout: idleTimeout ?? ofRow,
       signal: call.signal ? AbortSignal.any([signal, call.signal]) : signal,
     };
   }
@@ -228,7 +226,6 @@ export class Calls {
  *     third                     ──► …
  */
 export class FirstRequests {
-  /** End users that the server knows. */
   readonly #known = new Set<string>();
   /** The first requests that are on their way, each until its response head. */
   readonly #sent = new Map<string, Promise<void>>();

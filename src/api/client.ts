@@ -12,7 +12,7 @@ import type { CallOptions, ClientSetup, ListCall, RawOptions } from "./calls.ts"
 import type { AdaptiveLimit, ConcurrencyOptions } from "./adaptive-limit.ts";
 import type { HttpResponse } from "./exchange.ts";
 import { newCounter, readPage, readPages, requireComplete, sortField } from "./pages.ts";
-import type { Page, PageCounter, RowLimit } from "./pages.ts";
+import type { Page, PageCounter, Paging, RowLimit } from "./pages.ts";
 import type { HttpRequest, Values } from "./request.ts";
 import type { EventBatches } from "./sse.ts";
 import type { TimeWindow } from "./time-windows.ts";
@@ -88,7 +88,7 @@ export const apiClient = (setup: ClientSetup): ApiClient => clientOf(new Calls(s
 
 function clientOf(calls: Calls, common: CallOptions): ApiClient {
   const { setup } = calls;
-  const lists = new Lists(calls);
+  const lists = listsOf(calls);
   const plain = {
     async call(row: AnyOperation, input: Values, options?: CallOptions) {
       const call = { ...common, ...options };
@@ -127,44 +127,9 @@ function clientOf(calls: Calls, common: CallOptions): ApiClient {
   };
 }
 
-/** Reads lists, whose rows come in several responses. */
-class Lists {
-  readonly #calls: Calls;
-
-  constructor(calls: Calls) {
-    this.#calls = calls;
-  }
-
-  async *pages(
-    row: AnyOperation,
-    input: Values,
-    { counter: reported, limit = Infinity, page, ...call }: ListOptions,
-  ): AsyncGenerator<readonly unknown[]> {
-    const { returns } = row;
-    const counter = reported ?? newCounter();
-    // A single page comes from one query, in which no row is lost.
-    const onePage = page !== undefined || (returns.kind === "page" && limit <= returns.cap);
-    const windows = onePage ? undefined : await this.#windowsOf(row, input, call);
-    const range = { limit, page, sortedBy: sortField(row, input["sort_by"]) };
-    const fetch = (paging: Readonly<Record<string, string>>) =>
-      this.#page(row, input, { ...call, paging });
-    const read = windows?.all(range, counter) ?? readPages(returns, range, fetch, counter);
-    for await (const rows of read) {
-      // They may have arrived while earlier rows were printed, before an interrupt.
-      this.#calls.throwIfAborted();
-      yield rows;
-    }
-    if (reported === undefined && limit === Infinity) requireComplete(counter);
-  }
-
-  async *windows(row: AnyOperation, input: Values, { last, ...call }: WindowOptions) {
-    const reader = await this.#windowsOf(row, input, call);
-    if (reader === undefined) throw new Error(`${row.id} cannot be read by time windows`);
-    yield* reader.each(last);
-  }
-
-  async #page(row: AnyOperation, input: Values, call: ListCall): Promise<Page> {
-    const { elapsed } = this.#calls.setup;
+function listsOf(calls: Calls) {
+  const readOne = async (row: AnyOperation, input: Values, call: ListCall): Promise<Page> => {
+    const { elapsed } = calls.setup;
     const started = elapsed();
     let asOf: number | undefined;
     const onHeaders: ListCall["onHeaders"] = ({ date = "" }) => {
@@ -172,27 +137,44 @@ class Lists {
       const ms = Date.parse(date) - duration;
       if (!Number.isNaN(ms)) asOf = ms / 1000;
     };
-    const body = await this.#calls.send(row, input, { ...call, onHeaders });
+    const body = await calls.send(row, input, { ...call, onHeaders });
     return { ...readPage(row.returns, body), asOf };
-  }
-
+  };
   /** Reads the list by time windows; undefined for lists whose pages are complete. */
-  async #windowsOf(row: AnyOperation, input: Values, call: CallOptions) {
+  const windowsOf = async (row: AnyOperation, input: Values, call: CallOptions) => {
     if (row.returns.kind !== "page") return undefined;
     const { windowFilters, readCompletePages, readWindows } = await import("./time-windows.ts");
     const filters = windowFilters(row);
     if (filters === undefined) return undefined;
-    const source = {
-      filters,
-      input,
-      cap: row.returns.cap,
-      fetch: (values: Values, paging: Readonly<Record<string, string>>) =>
-        this.#page(row, values, { ...call, paging }),
-      trace: this.#calls.setup.trace,
-    };
+    const fetch = (values: Values, paging: Paging) => readOne(row, values, { ...call, paging });
+    const source = { filters, input, cap: row.returns.cap, fetch, trace: calls.setup.trace };
     return {
       all: (limit: RowLimit, counter: PageCounter) => readCompletePages(source, limit, counter),
       each: (end?: number) => readWindows(source, end),
     };
-  }
+  };
+  return {
+    async *pages(row: AnyOperation, input: Values, options: ListOptions) {
+      const { counter: reported, limit = Infinity, page, ...call } = options;
+      const { returns } = row;
+      const counter = reported ?? newCounter();
+      // A single page comes from one query, in which no row is lost.
+      const onePage = page !== undefined || (returns.kind === "page" && limit <= returns.cap);
+      const windows = onePage ? undefined : await windowsOf(row, input, call);
+      const range = { limit, page, sortedBy: sortField(row, input["sort_by"]) };
+      const fetch = (paging: Paging) => readOne(row, input, { ...call, paging });
+      const read = windows?.all(range, counter) ?? readPages(returns, range, fetch, counter);
+      for await (const rows of read) {
+        // They may have arrived while earlier rows were printed, before an interrupt.
+        calls.throwIfAborted();
+        yield rows;
+      }
+      if (reported === undefined && limit === Infinity) requireComplete(counter);
+    },
+    async *windows(row: AnyOperation, input: Values, { last, ...call }: WindowOptions) {
+      const reader = await windowsOf(row, input, call);
+      if (reader === undefined) throw new Error(`${row.id} cannot be read by time windows`);
+      yield* reader.each(last);
+    },
+  };
 }

@@ -2,7 +2,6 @@ import { CliError, reasonOf } from "../errors.ts";
 import { checkBeforeRetrying } from "./api-error.ts";
 import type { HttpRequest } from "./request.ts";
 
-/** What a network error means. */
 interface NetworkErrorDetails {
   /** The cause in plain words. */
   readonly words: string;
@@ -13,7 +12,6 @@ interface NetworkErrorDetails {
   readonly hint?: string | undefined;
 }
 
-/** Fields of the errors of sockets and of undici. */
 type SystemError = Error & {
   readonly code?: unknown;
   readonly address?: unknown;

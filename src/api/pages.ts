@@ -128,13 +128,8 @@ interface Reading {
 }
 
 /** Reads a list from its first page to its end. */
-async function* readOnce({
-  returns,
-  request,
-  fetch,
-  progress,
-  isNew,
-}: Reading): AsyncGenerator<readonly unknown[]> {
+async function* readOnce(reading: Reading): AsyncGenerator<readonly unknown[]> {
+  const { returns, request, fetch, progress, isNew } = reading;
   const size = Math.min(request.limit, returns.cap);
   const next =
     returns.kind === "page"
@@ -181,7 +176,7 @@ const textWithoutIds = (rows: readonly unknown[]): string =>
   rows.length > 0 && rows.every((row) => idIn(row) === undefined) ? JSON.stringify(rows) : "";
 
 /** Query parameters for a page. */
-type Paging = Readonly<Record<string, string>>;
+export type Paging = Readonly<Record<string, string>>;
 
 /** The parameters for the page after this one, or for the first; undefined at the end of the list. */
 type NextPage = (page: Page | undefined, progress: PageCounter) => Paging | undefined;

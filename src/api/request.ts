@@ -3,7 +3,6 @@ import { attempt, define, isObject, setAt } from "../lib/json.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
 
-/** One part of a multipart form. */
 type Part =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly file: TypedFile };

@@ -176,10 +176,11 @@ export function problemIn(
   path: string,
 ): string | undefined {
   const problem = checkFor(fields)(value);
-  return problem && `${problem.steps.reduce(at, path) || "it"} ${problem.found}`;
+  if (problem === undefined) return undefined;
+  const place = [path, ...problem.steps].filter((step) => step !== "").join(".");
+  return `${place || "it"} ${problem.found}`;
 }
 
-/** What is wrong with a part of a value, and where the part is. */
 interface Problem {
   readonly steps: readonly string[];
   readonly found: string;
@@ -200,12 +201,12 @@ function checkFor(fields: RequiredFields): Check {
 }
 
 function kindCheck(kind: string): Check {
-  const choices = choicesOf(kind);
-  const fits = kinds[kind] ?? ((value) => typeof value === "string" && choices.includes(value));
+  const choices = kind.slice(1).split("|"); // =a|b
+  const [name = choiceNames(choices), fits = isOneOf(choices)] = kinds[kind] ?? [];
   return (value) => {
     if (fits(value)) return undefined;
     const found = kind.startsWith("=") && value ? `is ${JSON.stringify(value)}` : describe(value);
-    return { steps: [], found: `${found}, not ${wordFor(kind)}` };
+    return { steps: [], found: `${found}, not ${name}` };
   };
 }
 
@@ -246,8 +247,6 @@ function objectCheck(fields: Readonly<Record<string, RequiredFields>>): Check {
   };
 }
 
-const at = (path: string, step: string): string => (path === "" ? step : `${path}.${step}`);
-
 const below = (step: string, { steps, found }: Problem): Problem => ({
   steps: [step, ...steps],
   found,
@@ -269,36 +268,23 @@ const isList = (fields: RequiredFields): fields is readonly [RequiredFields] =>
 const isText = (value: unknown): value is string => typeof value === "string";
 const isFilled = (value: unknown): boolean => isText(value) && value !== "";
 
-/** Whether a value is of a kind; any other kind is a choice of texts. */
-const kinds: Readonly<Record<string, (value: unknown) => boolean>> = {
-  number: Number.isFinite,
-  time: (value) => Number.isFinite(value) && Math.abs(Number(value)) <= MAX_SECOND,
-  scalar: (value) => ["string", "number", "boolean"].includes(typeof value),
-  flag: (value) => typeof value === "boolean",
-  text: isText,
-  id: isFilled,
-  name: isFilled,
+/** What a value of a kind is called, and whether a value is one; any other kind is a choice of texts. */
+const kinds: Readonly<Record<string, readonly [string, (value: unknown) => boolean]>> = {
+  number: ["a number", Number.isFinite],
+  time: ["a time", (value) => Number.isFinite(value) && Math.abs(Number(value)) <= MAX_SECOND],
+  scalar: ["a single value", (value) => ["string", "number", "boolean"].includes(typeof value)],
+  flag: ["true or false", (value) => typeof value === "boolean"],
+  text: ["text", isText],
+  id: ["an ID", isFilled],
+  name: ["a name", isFilled],
 };
 
-/** The texts that `=a|b` allows. */
-const choicesOf = (kind: string): string[] => kind.slice(1).split("|");
-
-/** The last second of a JavaScript date. */
 const MAX_SECOND = 8.64e12;
 
-const words: Readonly<Record<string, string>> = {
-  flag: "true or false",
-  id: "an ID",
-  name: "a name",
-  number: "a number",
-  time: "a time",
-  scalar: "a single value",
-};
-const wordFor = (kind: string): string => {
-  if (!kind.startsWith("=")) return words[kind] ?? kind;
-  const choices = choicesOf(kind);
-  return choices.length === 1 ? JSON.stringify(choices[0]) : `one of ${choices.join(", ")}`;
-};
+const choiceNames = (choices: readonly string[]): string =>
+  choices.length === 1 ? JSON.stringify(choices[0]) : `one of ${choices.join(", ")}`;
+const isOneOf = (choices: readonly string[]) => (value: unknown) =>
+  isText(value) && choices.includes(value);
 
 function describe(value: unknown): string {
   if (value === undefined) return "is missing";

@@ -6,13 +6,7 @@ import { isNotStarted, parseErrorBody, retryAfterOf } from "./error-body.ts";
 import type { ErrorResponse } from "./error-body.ts";
 import { apiErrorOf, checkBeforeRetrying } from "./api-error.ts";
 import { readText, sendOnce } from "./exchange.ts";
-import type {
-  AttemptResult,
-  HttpResponse,
-  IncomingResponse,
-  SendOptions,
-  Transport,
-} from "./exchange.ts";
+import type { HttpResponse, IncomingResponse, SendOptions, Transport } from "./exchange.ts";
 
 /** Maximum size of an error page that is read, in bytes. */
 const MAX_ERROR_BODY = 1024 * 1024;
@@ -50,7 +44,6 @@ export async function sendRequest<T>(
   }
 }
 
-/** A request during its attempts. */
 interface Sending {
   readonly request: HttpRequest;
   readonly options: SendOptions;
@@ -90,11 +83,12 @@ async function sendAttempt<T>(
   if (response.status >= 300) {
     const text = await readText(response.body, MAX_ERROR_BODY).catch(() => "");
     const received = { ...response, text };
-    report?.(busyStateOf(received));
+    const notStarted = isNotStarted(response.status, parseErrorBody(received));
+    report?.({ refused: notStarted || noAnswer.includes(response.status) });
     if (mayHaveRun && response.status === options.row?.alreadyDoneStatus) {
       return { value: await read({ ...response, body: emptyBody(), alreadyApplied: true }) };
     }
-    return onErrorResponse(sending, received, last);
+    return onErrorResponse(sending, received, notStarted, last);
   }
   report?.({ refused: false });
   try {
@@ -129,24 +123,23 @@ function onNetworkError(sending: Sending, error: Error, last: boolean): RetryRea
 /** The statuses of a proxy that has no answer of the server. */
 const noAnswer: readonly number[] = [502, 503, 504];
 
-/** Whether an error response means that the server has too much to do. */
-const busyStateOf = (response: ErrorResponse): AttemptResult => ({
-  refused:
-    noAnswer.includes(response.status) || isNotStarted(response.status, parseErrorBody(response)),
-});
-
-function onErrorResponse(sending: Sending, received: ErrorResponse, last: boolean): RetryReason {
+function onErrorResponse(
+  sending: Sending,
+  received: ErrorResponse,
+  notStarted: boolean,
+  last: boolean,
+): RetryReason {
   const { request, writes, transport } = sending;
   const { row, retry } = sending.options;
   const response = withoutKeys(received, transport);
   const { status } = response;
-  const notStarted = isNotStarted(status, parseErrorBody(response));
   const unclear = !notStarted && noAnswer.includes(status);
   const retryable = notStarted || (retry !== "never" && unclear);
   const retryAfter = retryAfterOf(received.headers);
   if (!retryable || last || (retryAfter ?? 0) > MAX_RETRY_AFTER_MS) {
-    const { method } = request;
-    const file = fileNameIn(request);
+    const { method, body } = request;
+    const parts = body?.kind === "form" ? body.parts : [];
+    const [file] = parts.flatMap((part) => ("file" in part ? [part.file.name] : []));
     throw apiErrorOf(response, { method, path: pathOf(request), row, writes, file });
   }
   sending.mayHaveRun ||= unclear;
@@ -189,11 +182,5 @@ const withoutKeys = (response: ErrorResponse, { redact }: Transport): ErrorRespo
     Object.entries(response.headers).map(([name, value]) => [name, value && redact(value)]),
   ),
 });
-
-/** The name of the first file in a request. */
-function fileNameIn({ body }: HttpRequest): string | undefined {
-  if (body?.kind !== "form") return undefined;
-  return body.parts.flatMap((part) => ("file" in part ? [part.file.name] : []))[0];
-}
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}

@@ -2,7 +2,7 @@ import { CliError } from "../errors.ts";
 import { readerOf } from "../lib/json.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { idIn, sentAhead } from "./pages.ts";
-import type { Page, PageCounter, RowLimit } from "./pages.ts";
+import type { Page, PageCounter, Paging, RowLimit } from "./pages.ts";
 import type { Values } from "./request.ts";
 
 /** How a list can be cut into windows of time. */
@@ -37,7 +37,7 @@ interface Source {
   readonly input: Values;
   /** Maximum page size. */
   readonly cap: number;
-  fetch(input: Values, paging: Readonly<Record<string, string>>): Promise<Page>;
+  fetch(input: Values, paging: Paging): Promise<Page>;
   trace(level: 1, text: string): Promise<void>;
 }
 
@@ -122,7 +122,6 @@ export async function* readWindows(source: Source, last?: number): AsyncGenerato
   }
 }
 
-/** Requests pages of a list and counts the received rows. */
 class WindowReader {
   private readonly source: Source;
   private received = 0;
@@ -227,7 +226,6 @@ class WindowReader {
   }
 }
 
-/** Rows of a window, without duplicates. */
 class FoundRows {
   private readonly byId = new Map<unknown, unknown>();
   private readonly secondOf: (row: unknown) => number;

@@ -11,7 +11,6 @@ import { parseLine } from "./parse/parser.ts";
 import { emptyRequestLog } from "./trace/request-log.ts";
 import type { RequestLog } from "./trace/request-log.ts";
 
-/** What an error report needs beside the error. */
 interface Reported {
   /** Undefined until the command line is parsed. */
   globals?: Globals;
@@ -37,7 +36,6 @@ export async function run(argv: readonly string[], rawHost: RawHost): Promise<nu
   }
 }
 
-/** Prints and logs an error. Returns the exit code. */
 async function report(
   error: unknown,
   argv: readonly string[],
@@ -45,7 +43,7 @@ async function report(
   { globals, requests }: Reported,
 ): Promise<number> {
   const { printError, toCliError } = await import("./errors/error-text.ts");
-  const { scopeIn, withScope } = await import("./errors/line-scope.ts");
+  const { scopeIn, withScope } = await import("./errors/error-text.ts");
   const failure = await withScope(toCliError(error, Object.values(host.directories)), {
     globals: globals ?? scopeIn(argv),
     names: requests.names,

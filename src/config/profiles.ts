@@ -112,7 +112,6 @@ export interface ProfileChange<T> {
 const LOCK_TIMEOUT_MS = 30_000;
 const LOCK_NOTICE_MS = 500;
 
-/** What waits for the lock. */
 interface Waiting {
   readonly host: Host;
   notice(text: string): Promise<void>;

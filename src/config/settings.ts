@@ -32,11 +32,9 @@ export interface TargetFlags {
 /** The layers of one setting beside the profile. */
 interface Layers {
   readonly flag?: string;
-  /** Environment variable of this CLI. */
   readonly variable: string;
   /** Field of the profile that has the value as it is. */
   readonly field?: "base_url" | "user" | "output";
-  /** Environment variables of other tools. */
   readonly foreign?: readonly string[];
   readonly builtIn?: string;
 }
@@ -91,7 +89,6 @@ interface SelectedProfile {
 
 const noProfile: SelectedProfile = { name: undefined, profile: undefined, source: "" };
 
-/** Everything that settings are read from. */
 interface Sources extends SelectedProfile {
   readonly flags: TargetFlags;
   readonly host: Host;
@@ -231,7 +228,6 @@ function checkApp(app: Setting, { profile, name }: Sources): void {
   );
 }
 
-/** The knowledge key, or the key of an application. */
 async function resolveKey(kind: KeyKind, sources: Sources, app?: string): Promise<Setting> {
   const { flags, host, needs, name, profile, source } = sources;
   // `--app` and `-p` select a stored key: that of the environment is another one.

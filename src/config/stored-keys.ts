@@ -49,7 +49,6 @@ function checkProfileFile(source: string, host: Host): void {
   throw usage(`the key command of ${source} was not run, because ${why}`, risk.hint);
 }
 
-/** Limit of the output of a key command. */
 const MAX_COMMAND_OUTPUT = 64 * 1024;
 
 /** Runs a key command and returns the key that it prints; throws auth if it prints none. The signal of the host ends it. */
@@ -73,22 +72,16 @@ export async function runKeyCommand(command: string, source: string, host: Host)
   throw keyError(`printed no key (exit code ${exit})`);
 }
 
-/** The result of a keyring call, or why it failed. */
-interface KeyringResult<T> {
-  readonly value?: T;
-  readonly problem?: string;
-}
-
 /**
  * Calls the keyring for the entry of a key. Its name contains the base URL and the path of the
  * profile file: a key is never found for another server, nor by a profile of the same name in
- * another file. Throws only if interrupted.
+ * another file. Gives its result, or why it failed; throws only if interrupted.
  */
 async function callKeyring<T>(
   { profile, baseUrl, app }: KeyOwner,
   host: Host,
   call: (keyring: Keyring, entry: string) => Promise<T>,
-): Promise<KeyringResult<T>> {
+): Promise<{ readonly value?: T; readonly problem?: string }> {
   if (isOn(host.env["KB_NO_KEYRING"])) return { problem: "KB_NO_KEYRING is set" };
   const application = app === undefined ? [] : [`application ${app}`];
   const file = resolve(host.cwd, profilePath(host));

@@ -1,7 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import type { RawHost, SpawnOptions } from "./host.ts";
 
-/** ms between SIGTERM and SIGKILL. */
 const KILL_DELAY_MS = 1000;
 
 /** The number of a signal. `node:os` takes 0.2 ms to load, so it is not imported. */

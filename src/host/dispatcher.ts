@@ -3,7 +3,6 @@ import type { Dispatcher } from "undici";
 import { usage } from "../errors.ts";
 import { isPublicAddress } from "../lib/addresses.ts";
 import type { ConnectionSettings, RawHost } from "./host.ts";
-import { diskFiles } from "./node-files.ts";
 
 type LookupDone = (error: Error | null, found: string | LookupAddress[], family?: number) => void;
 
@@ -32,20 +31,31 @@ export async function createDispatcher(
 }
 
 async function proxyDispatcher(proxies: Proxies, connect: ConnectOptions): Promise<Dispatcher> {
-  const { EnvHttpProxyAgent, Pool } = await import("undici");
-  return new EnvHttpProxyAgent({
+  const [
+    { default: EnvHttpProxyAgent },
+    { default: Pool },
+    { default: connectTo },
+    { default: request },
+  ] = await Promise.all([
+    import("undici/lib/dispatcher/env-http-proxy-agent.js"),
+    import("undici/lib/dispatcher/pool.js"),
+    import("undici/lib/api/api-connect.js"),
+    import("undici/lib/api/api-request.js"),
+  ]);
+  const agent = new EnvHttpProxyAgent({
     ...proxies,
     connect,
     requestTls: connect,
     proxyTls: connect,
     clientFactory(origin, options) {
       const pool = new Pool(origin, { ...options, headersTimeout: connect.timeout });
-      const open = pool.connect.bind(pool);
+      const open = connectTo.bind(pool);
       return Object.assign(pool, {
         connect: (tunnel: Dispatcher.ConnectOptions) => open(tunnel).catch(throwTunnelError),
       });
     },
   });
+  return Object.assign(agent, { request });
 }
 
 async function directDispatcher(connect: ConnectOptions): Promise<Dispatcher> {
@@ -55,13 +65,6 @@ async function directDispatcher(connect: ConnectOptions): Promise<Dispatcher> {
     import("undici/lib/dispatcher/agent.js"),
     import("undici/lib/api/api-request.js"),
   ]);
-  // Node 20 optimizes undici's WebAssembly parser in the background and waits for that at exit: 80 ms
-  // of a request's 195, and 20 MB more on long lists. The baseline compiler is fast enough. Newer
-  // versions do not wait.
-  if (process.version.startsWith("v20.")) {
-    const { setFlagsFromString } = process.getBuiltinModule("node:v8");
-    for (const flag of ["wasm-tier-up", "wasm-dynamic-tiering"]) setFlagsFromString(`--no-${flag}`);
-  }
   const agent = new Agent({ connect });
   return Object.assign(agent, { request });
 }
@@ -92,8 +95,11 @@ function throwTunnelError(cause: unknown): never {
  * `ca` alone would replace them.
  */
 async function readCertificates(path: string, env: RawHost["env"]): Promise<string[]> {
-  const { rootCertificates } = await import("node:tls");
-  const text = async (file: string) => new TextDecoder().decode(await diskFiles.read(file));
+  const [{ rootCertificates }, { readFile }] = await Promise.all([
+    import("node:tls"),
+    import("node:fs/promises"),
+  ]);
+  const text = (file: string) => readFile(file, "utf8");
   const pem = await text(path).catch((cause: unknown) => {
     throw usage(`failed to read the certificate file ${path}`, undefined, { cause });
   });

@@ -29,7 +29,6 @@ async function callKeyring({ verb, name, secret = "" }: KeyringRequest): Promise
   return {};
 }
 
-/** Why a call failed, in one line. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = "code" in error ? String(error.code) : "";

@@ -33,7 +33,6 @@ const nodeSystem: LockSystem = { fs, hostname, randomBytes, ownTokens: new Set()
 /** A process on its system. */
 interface Self extends LockOwner, LockSystem {}
 
-/** Content of a lock file. */
 interface LockContent {
   readonly pid: number;
   /** Start time of that process; null if the system does not provide it. */
@@ -45,14 +44,12 @@ interface LockContent {
   readonly token: string;
 }
 
-/** A lock of another process. */
 type Refused = Extract<Lock, { readonly heldBy: string }>;
 
 /** An owner that cannot be checked, as in another container, counts as dead after this time. */
 const STALE_AFTER_MS = 15_000;
 const REFRESH_INTERVAL_MS = 3000;
 
-/** A lock that this process holds. */
 interface HeldLock {
   readonly file: string;
   readonly descriptor: number;

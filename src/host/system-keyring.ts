@@ -4,7 +4,6 @@ import { tryParseJson } from "../lib/json.ts";
 import type { Keyring } from "./host.ts";
 import type { KeyringReply, KeyringRequest } from "./keyring-child.ts";
 
-/** Timeout of a keyring call in ms. */
 const TIMEOUT_MS = 2000;
 
 /**

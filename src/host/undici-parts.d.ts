@@ -1,6 +1,24 @@
-// Modules of undici that dispatcher.ts loads one by one; the package has types for its index only.
+// Modules of undici that are loaded one by one; the package has types for its index only.
 declare module "undici/lib/dispatcher/agent.js" {
   export { Agent as default } from "undici";
+}
+declare module "undici/lib/dispatcher/env-http-proxy-agent.js" {
+  export { EnvHttpProxyAgent as default } from "undici";
+}
+declare module "undici/lib/dispatcher/pool.js" {
+  export { Pool as default } from "undici";
+}
+declare module "undici/lib/web/fetch/formdata.js" {
+  export { FormData } from "undici";
+}
+declare module "undici/lib/api/api-connect.js" {
+  import type { Dispatcher } from "undici";
+
+  const connect: (
+    this: Dispatcher,
+    options: Dispatcher.ConnectOptions,
+  ) => Promise<Dispatcher.ConnectData>;
+  export default connect;
 }
 declare module "undici/lib/api/api-request.js" {
   import type { Dispatcher } from "undici";

@@ -33,7 +33,6 @@ export const delays = {
 export const backoff = (attempt: number, { first, max, factor }: Delays): number =>
   Math.min(max, first * factor ** attempt);
 
-/** How to poll. */
 interface Polling {
   readonly every: Delays;
   /** Maximum number of checks. */

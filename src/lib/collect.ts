@@ -9,6 +9,11 @@ export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
 export const bytesOf = async (chunks: AsyncIterable<Uint8Array>): Promise<Buffer<ArrayBuffer>> =>
   Buffer.concat(await collect(chunks));
 
+/** Consecutive parts of a list, each of at most `size` values. */
+export function* slices<T>(all: readonly T[], size: number): Generator<readonly T[]> {
+  for (let at = 0; at < all.length; at += size) yield all.slice(at, at + size);
+}
+
 /** Groups values by key, in the order of the first of each group. */
 export function groupBy<T, K>(values: Iterable<T>, keyOf: (value: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();

@@ -1,3 +1,4 @@
+import { basename, dirname } from "node:path";
 import { closestMatch } from "leven";
 
 /**
@@ -29,3 +30,16 @@ const swapsOf = (text: string): readonly string[] =>
   Array.from({ length: text.length - 1 }, (_, at) =>
     [text.slice(0, at), text[at + 1], text[at], text.slice(at + 2)].join(""),
   );
+
+/** The hint for a path that does not exist: the entry beside it that was probably meant. */
+export async function missingPathHint(
+  path: string,
+  files: { list(path: string): Promise<readonly string[]> },
+): Promise<string> {
+  const names = await files.list(dirname(path)).catch(() => undefined);
+  const near = names && didYouMean(basename(path), names);
+  if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;
+  return names
+    ? "paths are relative to the current directory"
+    : `there is no directory ${JSON.stringify(dirname(path))}`;
+}

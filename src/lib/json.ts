@@ -20,6 +20,15 @@ export const tryParseJson = (text: string): unknown =>
     return value;
   });
 
+/** The value of JSON text; any other text unchanged. */
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 /** The value at a path such as `a.b.0.c`; undefined if there is none. */
 export const valueAt = (value: unknown, path: string): unknown => readerOf(path)(value);
 

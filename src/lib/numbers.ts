@@ -75,9 +75,8 @@ export function formatDuration(ms: number): string {
   if (ms < 59_995) return `${(ms / 1000).toFixed(2)} s`;
   const seconds = Math.round(ms / 1000);
   const minutes = Math.floor(seconds / 60);
-  const padded = (number: number) => String(number).padStart(2, "0");
-  if (minutes < 60) return `${minutes}m ${padded(seconds % 60)}s`;
-  return `${Math.floor(minutes / 60)}h ${padded(minutes % 60)}m`;
+  if (minutes < 60) return `${minutes}m ${twoDigits(seconds % 60)}s`;
+  return `${Math.floor(minutes / 60)}h ${twoDigits(minutes % 60)}m`;
 }
 
 /** Formats seconds briefly: `16 ms`, `2.3 s`, `2m 05s`. */
@@ -88,9 +87,10 @@ export const formatSeconds = (seconds: number): string =>
 export function clockTime(seconds: number): string {
   const whole = Math.ceil(seconds);
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
-  const two = (number: number) => String(number).padStart(2, "0");
-  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}`;
+  return `${hours > 0 ? `${hours}:${twoDigits(minutes)}` : minutes}:${twoDigits(whole % 60)}`;
 }
+
+const twoDigits = (number: number): string => String(number).padStart(2, "0");
 
 /** Formats Unix seconds as `2026-11-21 14:03` in a time zone; an invalid time is empty text. */
 export function localClock(timeZone: string): (second: number) => string {
@@ -103,5 +103,16 @@ export function localClock(timeZone: string): (second: number) => string {
   return (second) => {
     const date = new Date(second * 1000);
     return Number.isNaN(date.getTime()) ? "" : format.format(date);
+  };
+}
+
+/** Returns a generator of numbers from 0 to 1 that a seed determines (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let bits = Math.imul(state ^ (state >>> 15), state | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
   };
 }

@@ -11,28 +11,38 @@ import {
   record,
   within,
 } from "./operation.ts";
-import type { Column } from "./operation.ts";
+import type { Checked, Column } from "./operation.ts";
 import { dataset_id, deletes, document_id, required } from "./shared.ts";
 import { commandLine } from "../lib/command-line.ts";
 
 const statuses = ["waiting", "indexing", "completed", "error", "paused", "re_segment"] as const;
 
+const childFields = { id: "id", content: "text", "type?": "text", "position?": "number" } as const;
+
+const chunkFields = {
+  id: "id",
+  position: "number",
+  content: "text",
+  // Only in question-and-answer documents.
+  "answer?": "text",
+  "keywords?": ["text"],
+  enabled: "flag",
+  // Each is null until it applies, and absent in older servers.
+  "status?": "text",
+  "updated_by?": "text",
+  "disabled_at?": "time",
+  "indexing_at?": "time",
+  "completed_at?": "time",
+  "summary?": "text",
+  "error?": "text",
+  // Parts of a chunk in a hierarchical document.
+  child_chunks: [childFields],
+} as const;
+
 /** A chunk ("segment" in the API). */
-export interface Chunk {
-  readonly id: string;
-  readonly position: number;
-  readonly document_id: string;
-  readonly content: string;
-  /** Only in question-and-answer documents. */
-  readonly answer: string | null;
-  readonly keywords: readonly string[] | null;
-  readonly enabled: boolean;
-  readonly updated_by: string | null;
-  readonly summary?: string | null;
-  /** Parts of a chunk in a hierarchical document. */
-  readonly child_chunks: readonly { readonly content: string; readonly type: string }[];
+export type Chunk = Checked<typeof chunkFields> & {
   readonly attachments?: readonly unknown[] | null;
-}
+};
 
 const columns: readonly Column<Chunk>[] = [
   "position content answer:sparse status words=word_count:count hits=hit_count:count",
@@ -65,8 +75,6 @@ const childSheet = withNamePath(
   ),
 );
 
-const childFields = { id: "id", content: "text", "type?": "text", "position?": "number" } as const;
-
 const segment_id = path.uuid("Chunk ID", { placeholder: "chunk", listed: "chunk" });
 const child_chunk_id = path.uuid("Child chunk ID", { placeholder: "child", listed: "child" });
 
@@ -82,26 +90,7 @@ export const listChunks = kbOperation({
     status: query.choice(statuses, "Only chunks with this status", { many: true }),
     keyword: query.text("Only chunks that contain this text"),
   },
-  returns: withFields(
-    {
-      id: "id",
-      position: "number",
-      content: "text",
-      "answer?": "text",
-      "keywords?": ["text"],
-      enabled: "flag",
-      // Each is null until it applies, and absent in older servers.
-      "status?": "text",
-      "updated_by?": "text",
-      "disabled_at?": "time",
-      "indexing_at?": "time",
-      "completed_at?": "time",
-      "summary?": "text",
-      "error?": "text",
-      child_chunks: [childFields],
-    },
-    page<Chunk>(...columns),
-  ),
+  returns: withFields(chunkFields, page<Chunk>(...columns)),
   examples: [
     "kb chunk list Handbook welcome.md",
     "kb chunk list Handbook welcome.md --keyword laptops --status completed",

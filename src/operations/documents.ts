@@ -140,57 +140,53 @@ const document_ids = body.ref("document", "Document name or ID", {
   mustExist: true,
 });
 
-const statusChange = {
-  id: "batchUpdateDocumentStatus",
-  route: "PATCH /datasets/{dataset_id}/documents/status/{action}",
-  params: { dataset_id, document_ids },
-  returns: success,
-} as const;
+/** A command that changes the status of documents; `action` is the word of the API. */
+const statusChange = (verb: string, action: string, summary: string, examples: readonly string[]) =>
+  kbOperation({
+    id: "batchUpdateDocumentStatus",
+    command: `kb doc ${verb} <kb> <doc...>`,
+    action: `${verb} document {doc} in knowledge base {kb}`,
+    summary,
+    route: "PATCH /datasets/{dataset_id}/documents/status/{action}",
+    params: { dataset_id, document_ids },
+    returns: success,
+    fixed: { action },
+    examples,
+  });
 
-export const enableDocuments = kbOperation({
-  ...statusChange,
-  command: "kb doc enable <kb> <doc...>",
-  action: "enable document {doc} in knowledge base {kb}",
-  summary: "Make disabled documents searchable again",
-  fixed: { action: "enable" },
-  examples: [
+export const enableDocuments = statusChange(
+  "enable",
+  "enable",
+  "Make disabled documents searchable again",
+  [
     "kb doc enable Handbook welcome.md",
     "kb doc enable Handbook $(kb doc list Handbook --status disabled --all -o name)",
   ],
-});
+);
 
-export const disableDocuments = kbOperation({
-  ...statusChange,
-  command: "kb doc disable <kb> <doc...>",
-  action: "disable document {doc} in knowledge base {kb}",
-  summary: "Hide indexed documents from search",
-  fixed: { action: "disable" },
-  examples: [
+export const disableDocuments = statusChange(
+  "disable",
+  "disable",
+  "Hide indexed documents from search",
+  [
     "kb doc disable Handbook welcome.md",
     "kb doc disable Handbook $(kb doc list Handbook --keyword leave -o name)",
   ],
-});
+);
 
-export const archiveDocuments = kbOperation({
-  ...statusChange,
-  command: "kb doc archive <kb> <doc...>",
-  action: "archive document {doc} in knowledge base {kb}",
-  summary: "Hide documents from search and protect them from changes",
-  fixed: { action: "archive" },
-  examples: ["kb doc archive Handbook welcome.md", "kb doc archive Handbook welcome.md leave.md"],
-});
+export const archiveDocuments = statusChange(
+  "archive",
+  "archive",
+  "Hide documents from search and protect them from changes",
+  ["kb doc archive Handbook welcome.md", "kb doc archive Handbook welcome.md leave.md"],
+);
 
-export const unarchiveDocuments = kbOperation({
-  ...statusChange,
-  command: "kb doc unarchive <kb> <doc...>",
-  action: "unarchive document {doc} in knowledge base {kb}",
-  summary: "Restore archived documents",
-  fixed: { action: "un_archive" },
-  examples: [
-    "kb doc unarchive Handbook welcome.md",
-    "kb doc unarchive Handbook welcome.md leave.md",
-  ],
-});
+export const unarchiveDocuments = statusChange(
+  "unarchive",
+  "un_archive",
+  "Restore archived documents",
+  ["kb doc unarchive Handbook welcome.md", "kb doc unarchive Handbook welcome.md leave.md"],
+);
 
 export const getIndexingStatus = kbOperation({
   id: "getDocumentIndexingStatus",

@@ -1,15 +1,12 @@
 import * as annotations from "./annotations.ts";
 import * as apps from "./apps.ts";
-import * as audio from "./audio.ts";
 import * as chats from "./chats.ts";
 import * as chunks from "./chunks.ts";
-import * as completions from "./completions.ts";
 import * as documents from "./documents.ts";
 import * as files from "./files.ts";
 import * as forms from "./forms.ts";
 import * as knowledge from "./knowledge.ts";
 import * as metadata from "./metadata.ts";
-import * as models from "./models.ts";
 import type { AnyOperation } from "./operation.ts";
 import * as pipeline from "./pipeline.ts";
 import * as tags from "./tags.ts";
@@ -22,7 +19,6 @@ export const knowledgeRows = {
   ...chunks,
   ...metadata,
   ...tags,
-  ...models,
   ...pipeline,
 };
 
@@ -32,9 +28,7 @@ export const appRows = {
   ...forms,
   ...files,
   ...chats,
-  ...completions,
   ...apps,
-  ...audio,
   ...annotations,
 };
 

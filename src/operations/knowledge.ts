@@ -12,41 +12,38 @@ import {
   record,
   within,
 } from "./operation.ts";
-import type { Column } from "./operation.ts";
-import {
-  dataset_id,
-  deletes,
-  docForms,
-  required,
-  retrieval_model,
-  indexingTechniques,
-} from "./shared.ts";
+import type { Checked, Column } from "./operation.ts";
+import { dataset_id, deletes, required, retrieval_model, indexingTechniques } from "./shared.ts";
 
 const permissions = ["only_me", "all_team_members", "partial_members"] as const;
 
+const baseFields = {
+  id: "id",
+  name: "text",
+  "description?": "text",
+  "permission?": "text",
+  // Null until it is chosen, at the latest with the first document.
+  "indexing_technique?": "text",
+  "doc_form?": "text",
+  "embedding_model?": "text",
+  "embedding_model_provider?": "text",
+  "document_count?": "number",
+  // Search settings; a knowledge base without any shows the defaults (server §6.1).
+  "retrieval_model_dict?": { search_method: "text", top_k: "number" },
+  "tags?": [{ id: "id", name: "id" }],
+} as const;
+
 /** A knowledge base. Optional fields depend on the server version or the request. */
-export interface KnowledgeBase {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string | null;
+export type KnowledgeBase = Checked<typeof baseFields> & {
   readonly provider: string;
-  readonly permission?: (typeof permissions)[number];
-  /** Null until it is chosen, at the latest with the first document. */
-  readonly indexing_technique: (typeof indexingTechniques)[number] | null;
-  readonly document_count?: number;
-  readonly embedding_model: string | null;
-  readonly embedding_model_provider: string | null;
-  /** Search settings; a knowledge base without any shows the defaults (server §6.1). */
-  readonly retrieval_model_dict?: { readonly search_method: string; readonly top_k: number };
   /** Without summaries, contains nulls (server §6.3). */
   readonly summary_index_setting?: { readonly enable: boolean | null };
-  readonly tags?: readonly { readonly id: string; readonly name: string }[];
-  readonly doc_form: (typeof docForms)[number] | null;
-}
+};
 
 /** A search result; `score` is 0 in keyword search (server §6). */
 export interface SearchRecord {
   readonly segment: Omit<Chunk, "child_chunks" | "updated_by"> & {
+    readonly document_id: string;
     readonly document: { readonly id: string; readonly name: string } | null;
   };
   readonly child_chunks: readonly { readonly content: string; readonly score: number }[];
@@ -152,22 +149,7 @@ export const getKnowledgeBase = kbOperation({
   summary: "Show a knowledge base",
   route: "GET /datasets/{dataset_id}",
   params: { dataset_id },
-  returns: withFields(
-    {
-      id: "id",
-      name: "text",
-      "description?": "text",
-      "permission?": "text",
-      "indexing_technique?": "text",
-      "doc_form?": "text",
-      "embedding_model?": "text",
-      "embedding_model_provider?": "text",
-      "document_count?": "number",
-      "retrieval_model_dict?": { search_method: "text", top_k: "number" },
-      "tags?": [{ id: "id", name: "id" }],
-    },
-    sheet,
-  ),
+  returns: withFields(baseFields, sheet),
   examples: ["kb show Handbook", "kb show Handbook --jq .retrieval_model_dict"],
 });
 

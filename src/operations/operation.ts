@@ -1,9 +1,181 @@
-/** The format of a row of the operation table: everything else reads rows as plain data. */
-import type { Input, Noun, Params } from "./params.ts";
 import type { Returns, RowOf } from "./returns.ts";
 
-export * from "./params.ts";
 export * from "./returns.ts";
+
+/** Objects with a name and an ID; a parameter of kind `ref` takes either. */
+export type Noun = "kb" | "document" | "tag" | "field";
+
+/**
+ * Objects without a name, which the beginning of an ID can select.
+ */
+export type ListedNoun = "chunk" | "child" | "run" | "conversation" | "variable" | "annotation";
+
+/** Where a value is sent: `data` is the JSON part of a multipart form, `local` is never sent. */
+export type ParamLocation = "path" | "query" | "body" | "data" | "form" | "local";
+
+/** The shape of a JSON value, as far as the server checks it; unknown fields are allowed. */
+export type Shape =
+  | { readonly kind: "any" | "flag" | "number"; readonly required?: true }
+  | {
+      readonly kind: "integer";
+      readonly required?: true;
+      readonly range?: readonly [number, number];
+    }
+  | { readonly kind: "text"; readonly required?: true; readonly choices?: readonly string[] }
+  | {
+      readonly kind: "list";
+      readonly required?: true;
+      readonly of: Shape;
+      readonly length?: readonly [number, number];
+    }
+  | {
+      readonly kind: "object";
+      readonly required?: true;
+      readonly fields?: Readonly<Record<string, Shape>>;
+    };
+
+/** Options of a parameter, besides its location and kind. */
+interface ParamOptions {
+  readonly required?: true;
+  /** The flag is repeatable and its value an array; a positional takes several words. */
+  readonly many?: true;
+  /** Minimum and maximum number of characters, also of a file's name, or of items with `many`. */
+  readonly length?: readonly [number, number];
+  readonly range?: readonly [number, number];
+  /** Name of the flag without dashes (default: the wire name). */
+  readonly flag?: string;
+  /** The list in which the beginning of an ID is looked up. */
+  readonly listed?: ListedNoun;
+  /**
+   * Word of the positional in `command`, or of the value of a flag (default: the wire name or the noun).
+   * A flag with a word in brackets, `[n]`, can be given without a value: that is then the least.
+   */
+  readonly placeholder?: string;
+  /** One-letter form of the flag; a positional with one can also be given by its flag, together with it. */
+  readonly short?: string;
+  /** It is the end user of the request, from `--user` or the settings (server §2). */
+  readonly from?: "user";
+  /** Default of the server, for help only; never sent. */
+  readonly serverDefault?: string;
+  /** Look up IDs first, because the server silently ignores unknown ones. */
+  readonly mustExist?: true;
+  /** Default value that is sent. */
+  readonly default?: boolean;
+  /** Path of a file to write besides the output, so it cannot be stdout. */
+  readonly isOutputPath?: true;
+  /** A JSON value that is read from a file, which may be YAML: the flag has its path, `-` for stdin. */
+  readonly fromFile?: true;
+  readonly shape?: Shape;
+  /** Adds a flag `--<name>-file PATH` that reads the text from a file, `-` for stdin. */
+  readonly orFile?: true;
+}
+
+export interface Param extends ParamOptions {
+  readonly in: ParamLocation;
+  readonly kind:
+    | "text"
+    | "uuid"
+    | "integer"
+    | "number"
+    | "flag"
+    | "choice"
+    | "time"
+    | "json"
+    | "file"
+    | "content"
+    | "duration"
+    | "ref";
+  readonly help: string;
+  readonly choices?: readonly string[];
+  readonly noun?: Noun;
+}
+
+export type Params = Readonly<Record<string, Param>>;
+
+type ParamOf<P extends ParamLocation, K extends Param["kind"], L, X = unknown> = {
+  readonly in: P;
+  readonly kind: K;
+  readonly help: string;
+} & X &
+  NoInfer<L>;
+
+// `const L` keeps `required: true` a literal; without NoInfer in `ParamOf` a bare call would infer L
+// from the place it is used in and lose the choices.
+function paramsIn<P extends ParamLocation>(location: P) {
+  const make =
+    <const K extends Param["kind"], const X extends object = object>(kind: K, more?: X) =>
+    <const L extends ParamOptions = Record<never, never>>(help: string, options?: L) =>
+      ({ in: location, kind, ...more, help, ...options }) as ParamOf<P, K, L, X>;
+  return {
+    text: make("text"),
+    uuid: make("uuid"),
+    integer: make("integer"),
+    number: make("number"),
+    flag: make("flag"),
+    time: make("time"),
+    json: make("json"),
+    file: make("file"),
+    /** Text of a file, by its path; `-` is stdin. */
+    content: make("content"),
+    duration: make("duration"),
+    choice: <
+      const C extends readonly string[],
+      const L extends ParamOptions = Record<never, never>,
+    >(
+      choices: C,
+      help: string,
+      options?: L,
+    ) => make("choice", { choices })(help, options),
+    ref: <const L extends ParamOptions = Record<never, never>>(
+      noun: Noun,
+      help: string,
+      options?: L,
+    ) => make("ref", { noun })(help, options),
+    /** A model by its name, also with its provider. */
+    model: make("ref", { placeholder: "provider/model" }),
+  };
+}
+
+/** Parameters by location: `body.text("Name", { length: [1, 40], required })`. */
+export const path = paramsIn("path");
+export const query = paramsIn("query");
+export const body = paramsIn("body");
+export const data = paramsIn("data");
+export const form = paramsIn("form");
+export const local = paramsIn("local");
+
+/** A local file as a part of a form: its path, and the name to send. */
+export interface FileInput {
+  readonly path: string;
+  readonly name: string;
+  /** Media type (default: by the extension of the name). */
+  readonly type?: string | undefined;
+  /** Content, if the file was read before and may have changed since. */
+  readonly bytes?: Uint8Array | undefined;
+}
+
+type Scalar<P extends Param> = P extends { readonly choices: readonly (infer C)[] }
+  ? C
+  : P["kind"] extends "integer" | "number" | "duration"
+    ? number
+    : P["kind"] extends "flag"
+      ? boolean
+      : P["kind"] extends "json"
+        ? unknown
+        : P["kind"] extends "file"
+          ? FileInput
+          : string;
+type Value<P extends Param> = P extends { readonly many: true } ? readonly Scalar<P>[] : Scalar<P>;
+type Needed<P extends Param> = P extends { readonly in: "path" } | { readonly required: true }
+  ? true
+  : false;
+
+/** Input of a row or task by wire name: checked values, with names resolved to IDs. */
+export type Input<P extends Params> = {
+  readonly [K in keyof P as Needed<P[K]> extends true ? K : never]: Value<P[K]>;
+} & {
+  readonly [K in keyof P as Needed<P[K]> extends true ? never : K]?: Value<P[K]> | undefined;
+};
 
 /**
  * May a request be retried after a failure with an unknown side effect? `safe` reads; `idempotent`
@@ -75,7 +247,6 @@ export interface Operation<
   P extends Params = Params,
   R extends Returns<never> = Returns<never>,
 > extends KeylessOperation<P, R> {
-  /** The kind of API key. */
   readonly key: "dataset" | "app";
 }
 

@@ -9,12 +9,20 @@ import {
   path,
   query,
   record,
+  withFields,
 } from "./operation.ts";
-import { blocking, content_type, dataset_id, fileParam, required, streaming } from "./shared.ts";
+import {
+  blocking,
+  content_type,
+  dataset_id,
+  fileParam,
+  required,
+  streaming,
+  modelTypes,
+} from "./shared.ts";
 
 const datasourceTypes = ["local_file", "online_document", "website_crawl", "online_drive"] as const;
 
-/** A data source of a pipeline, with its stored credentials. */
 interface DatasourcePlugin {
   readonly credentials: readonly { readonly name: string }[];
 }
@@ -123,4 +131,37 @@ export const uploadPipelineFile = kbOperation({
   ),
   since: "1.13.0",
   examples: ["kb pipeline upload welcome.md", "kb pipeline upload welcome.md -o name"],
+});
+
+/**
+ * A provider with its active models of one type. `provider` and `models[].model` are the values that
+ * the API accepts for a model (server §17).
+ */
+export interface ModelProvider {
+  readonly provider: string;
+  readonly models: readonly {
+    readonly model: string;
+    readonly model_type: (typeof modelTypes)[number];
+  }[];
+}
+
+export const listModels = kbOperation({
+  id: "getAvailableModels",
+  action: "list models",
+  route: "GET /workspaces/current/models/model-types/{model_type}",
+  params: { model_type: path.choice(modelTypes, "Model type", { placeholder: "type" }) },
+  returns: withFields(
+    { provider: "text", models: [{ model: "text" }] },
+    withNamePath(
+      "provider",
+      rows<ModelProvider>(
+        "data",
+        "provider",
+        ["models", ({ models }) => joinTexts(models.map(({ model }) => model))],
+        "status",
+        ["type", ({ models }) => models[0]?.model_type],
+        "... label=label.en_US",
+      ),
+    ),
+  ),
 });

@@ -1,4 +1,6 @@
 import { commandLine } from "../lib/command-line.ts";
+import { isObject, jsonOrText } from "../lib/json.ts";
+import type { Checked } from "./operation.ts";
 import {
   body,
   events,
@@ -32,83 +34,27 @@ export type RunStatus =
   | "paused"
   | "scheduled";
 
-/** Values by name. */
-type Variables = Readonly<Record<string, unknown>>;
-
-/** Fields of every response about a run. */
-interface AnyRun {
+/** A run as stored by the server. */
+export interface WorkflowRun {
   readonly id: string;
   readonly status: RunStatus;
   readonly error: string | null;
-}
-
-/** A run as stored by the server. */
-export interface WorkflowRun extends AnyRun {
   /** JSON text, with the `sys.` variables that the server added. */
   readonly inputs: string | null;
   /** Empty while the run is active; JSON text from servers such as 1.12.1. */
-  readonly outputs: Variables | string | null;
+  readonly outputs: Readonly<Record<string, unknown>> | string | null;
   /** In seconds; only of the last segment if the run was resumed (server §13). */
   readonly elapsed_time: number | null;
-}
-
-/** Blocking response of a run. The request succeeds for failed and paused runs, too (server §13). */
-interface BlockingRun {
-  readonly workflow_run_id: string;
-  readonly data: AnyRun & { readonly paused_nodes?: readonly string[] };
-}
-
-/** An entry of the log. Its ID is not that of the run, which is null once purged (server §12). */
-export interface WorkflowLog {
-  readonly id: string;
-  readonly workflow_run: {
-    readonly id: string;
-    /** When the version that ran was published. */
-    readonly version: string | null;
-    readonly status: RunStatus | null;
-    readonly triggered_from: string | null;
-    readonly error: string | null;
-    /** Seconds. */
-    readonly elapsed_time: number | null;
-    readonly total_tokens: number | null;
-    readonly total_steps: number | null;
-    readonly created_at: number | null;
-    readonly finished_at: number | null;
-    readonly exceptions_count: number | null;
-  } | null;
-  readonly created_from: string;
-  readonly created_by_account: {
-    readonly id: string;
-    readonly name: string;
-    readonly email: string;
-  } | null;
-  readonly created_by_end_user: {
-    readonly id: string;
-    readonly type: string;
-    readonly is_anonymous: boolean;
-    readonly session_id: string;
-  } | null;
-  readonly created_at: number;
 }
 
 /** The inputs of a run: those of its application, or those that the server adds, `sys.files` and others. */
 function inputsOf(run: WorkflowRun, of: "application" | "system"): unknown {
   const isSystem = of === "system";
-  const inputs = parsed(run.inputs);
-  if (typeof inputs !== "object" || inputs === null || Array.isArray(inputs))
-    return isSystem ? null : inputs;
+  const inputs = run.inputs === null ? null : jsonOrText(run.inputs);
+  if (!isObject(inputs)) return isSystem ? null : inputs;
   const own = Object.entries(inputs).filter(([name]) => name.startsWith("sys.") === isSystem);
   return Object.fromEntries(own);
 }
-
-/** The value of JSON text; any other text unchanged. */
-const parsed = (text: string | null): unknown => {
-  try {
-    return text === null ? null : JSON.parse(text);
-  } catch {
-    return text;
-  }
-};
 
 const inputs = body.json("Values of the application's inputs by name", {
   required,
@@ -148,13 +94,14 @@ const chosen = {
   },
 } as const;
 
+// The request succeeds for failed and paused runs, too (server §13).
 const waiting = {
   ...blocking,
   returns: withFields(
     { workflow_run_id: "id", data: { status: "text", "error?": "text" } },
     withNamePath(
       "workflow_run_id",
-      record<BlockingRun>(
+      record<{ readonly data: { readonly paused_nodes?: readonly string[] } }>(
         ...within(
           "data",
           "status outputs error elapsed=elapsed_time:seconds tokens=total_tokens:count",
@@ -250,6 +197,28 @@ export const streamRunEvents = wfOperation({
   since: "1.14.0",
 });
 
+const logFields = {
+  id: "id",
+  created_at: "time",
+  "workflow_run?": {
+    id: "id",
+    "status?": "text",
+    "error?": "text",
+    "version?": "text",
+    "elapsed_time?": "number",
+    "total_tokens?": "number",
+    "total_steps?": "number",
+    "created_at?": "time",
+    "finished_at?": "time",
+    "exceptions_count?": "number",
+  },
+  "created_by_account?": { email: "text" },
+  "created_by_end_user?": { session_id: "text" },
+} as const;
+
+/** An entry of the log. Its ID is not that of the run, which is null once purged (server §12). */
+export type WorkflowLog = Checked<typeof logFields>;
+
 export const listWorkflowLogs = wfOperation({
   id: "getWorkflowLogs",
   action: "list runs",
@@ -272,24 +241,7 @@ export const listWorkflowLogs = wfOperation({
     }),
   },
   returns: withFields(
-    {
-      id: "id",
-      created_at: "time",
-      "workflow_run?": {
-        id: "id",
-        "status?": "text",
-        "error?": "text",
-        "version?": "text",
-        "elapsed_time?": "number",
-        "total_tokens?": "number",
-        "total_steps?": "number",
-        "created_at?": "time",
-        "finished_at?": "time",
-        "exceptions_count?": "number",
-      },
-      "created_by_account?": { email: "text" },
-      "created_by_end_user?": { session_id: "text" },
-    },
+    logFields,
     withNamePath(
       "workflow_run.id",
       page<WorkflowLog>(

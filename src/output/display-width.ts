@@ -126,7 +126,7 @@ export function wrap(line: string, columns: number): string[] {
   for (;;) {
     const next = rest.slice(0, charactersOf(width));
     if (next.length === rest.length && widthOf(rest, width) <= width) return [...lines, rest];
-    const start = startOf(next, width) || firstGrapheme(next);
+    const start = startOf(next, width) || (graphemesOf(next).next().value ?? "");
     // A blank right after the start ends a word, too.
     const blank = rest[start.length] === " " ? start.length : start.lastIndexOf(" ");
     const end = blank > 0 && start.slice(0, blank).trim() !== "" ? blank : start.length;
@@ -135,9 +135,10 @@ export function wrap(line: string, columns: number): string[] {
   }
 }
 
-function firstGrapheme(text: string): string {
-  const [first = ""] = graphemesOf(text);
-  return first;
+/** A text on lines of at most `width` columns after its lead, by which the further ones are indented. */
+export function hang(lead: string, text: string, width: number): string[] {
+  const indent = " ".repeat(widthOf(lead));
+  return wrap(text, width - indent.length).map((row, at) => (at === 0 ? lead : indent) + row);
 }
 
 /** Text padded with spaces to `width` columns. `colored` is the text with colors, which have no width. */
@@ -176,7 +177,6 @@ export const ellipsis = (unicode: boolean): string => (unicode ? "…" : "...");
 /** A directory and the name after it: a text with a slash that has no blanks, or ends in an extension. */
 const pathPattern = /^(?=\S+$|.*\.\w{1,5}$)(.*)([/\\])([^/\\]+)$/su;
 
-/** Longer texts are not paths. */
 const MAX_PATH = 1024;
 
 /** The text if it fits into `width` columns; otherwise a path without its middle, or another text's start. */

@@ -5,7 +5,6 @@ import { own } from "../lib/json.ts";
 import type { Returns, TextFormat } from "../operations/operation.ts";
 import type { Colors } from "./display-width.ts";
 
-/** The flag `--color`. */
 interface ColorFlag {
   readonly color?: string | undefined;
 }
@@ -87,7 +86,7 @@ export const formats = [
 export type Format = (typeof formats)[number] | "html" | TextFormat;
 
 /** Formats of reports, which have no IDs; `wide` shows all tables. */
-const reportFormats = ["grid", "wide", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const;
+const reportFormats = formats.filter((format) => format !== "name");
 
 /** Output formats of a result; all formats if the result is unknown. */
 export function formatsOf(returns: Returns<never> | undefined): readonly Format[] {
@@ -101,43 +100,21 @@ export function formatsOf(returns: Returns<never> | undefined): readonly Format[
 export type ColorName = Extract<keyof Colors, "green" | "red" | "yellow">;
 
 /** Statuses, results and actions, in every list, sheet and view. Other words have no color. */
-const words: Readonly<Record<string, ColorName>> = {
-  succeeded: "green",
-  passed: "green",
-  completed: "green",
-  available: "green",
-  active: "green",
-  ok: "green",
-  yes: "green",
-  create: "green",
-  created: "green",
-  written: "green",
-  bind: "green",
-  "partial-succeeded": "yellow",
-  paused: "yellow",
-  warning: "yellow",
-  update: "yellow",
-  change: "yellow",
-  switch: "yellow",
-  left: "yellow",
-  skip: "yellow",
-  skipped: "yellow",
-  unknown: "yellow",
-  failed: "red",
-  stopped: "red",
-  exception: "red",
-  error: "red",
-  delete: "red",
-  removed: "red",
-  no: "yellow",
-  unbind: "red",
-  problem: "red",
+const words: Readonly<Record<ColorName, string>> = {
+  green: "succeeded passed completed available active ok yes create created written bind",
+  yellow: "partial-succeeded paused warning update change switch left skip skipped unknown no",
+  red: "failed stopped exception error delete removed unbind problem",
 };
 
-/** Color of a word; none for those that are neither good nor bad. */
-export const colorOfStatus = (word: string): ColorName | undefined => own(words, word);
+const colors = new Map(
+  Object.entries(words).flatMap(([color, some]) =>
+    some.split(" ").map((word) => [word, color as ColorName] as const),
+  ),
+);
 
-/** Columns whose words are colored. */
+/** Color of a word; none for those that are neither good nor bad. */
+export const colorOfStatus = (word: string): ColorName | undefined => colors.get(word);
+
 const wordColumns = new Set([
   "action",
   "display_status",
@@ -147,7 +124,6 @@ const wordColumns = new Set([
   "severity",
   "status",
 ]);
-/** Old and new values of a difference. */
 const sides: Readonly<Record<string, ColorName>> = { from: "red", to: "green" };
 
 /** How the values of a column are colored; undefined if they are not. */

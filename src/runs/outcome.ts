@@ -11,16 +11,10 @@ export interface RunOutcome {
   readonly exceptions?: number | undefined;
   /** Open forms of a paused run. */
   readonly forms?: readonly Form[];
-  /** The node that made the run fail, if its events were seen. */
-  readonly node?: FailedNode | undefined;
+  /** The node that made the run fail, by its title, and why, if its events were seen. */
+  readonly node?: { readonly title: string; readonly error: string } | undefined;
   /** Why no form of a paused run was submitted; empty by choice. */
   readonly unanswered?: string | undefined;
-}
-
-/** A node that failed, by its title, and why. */
-interface FailedNode {
-  readonly title: string;
-  readonly error: string;
 }
 
 /** An open form. */
@@ -156,3 +150,11 @@ function endedBadly(runId: string, { node, ...outcome }: RunOutcome): CliError {
 /** The status of a run. A stopped run streams `failed`; only its error text differs (server §13). */
 export const endingOf = ({ status, error }: RunOutcome): string =>
   /^(Aborted|Stopped by user)/.test(error ?? "") ? "stopped" : status;
+
+/** Whether a run with this status has succeeded, even if only after failed attempts (server §13). */
+export const isSuccess = (status: string | undefined): boolean =>
+  status === "succeeded" || status === "partial-succeeded";
+
+/** Whether a run with this status has ended (server §7). */
+export const isEnded = (status: string): boolean =>
+  ["succeeded", "failed", "stopped", "partial-succeeded"].includes(status);

@@ -1,22 +1,7 @@
 import type { NodeRun, RunTrace } from "./trace.ts";
 
-/** What a span has of the node that it is about. */
-type NodeFacts = Pick<
-  NodeRun,
-  | "id"
-  | "nodeId"
-  | "title"
-  | "type"
-  | "error"
-  | "inputs"
-  | "outputs"
-  | "retries"
-  | "tokens"
-  | "rounds"
->;
-
 /** A node of a run on the time axis; times are in ms, start and end since the start of the run. */
-export interface Span extends Readonly<NodeFacts> {
+export interface Span extends Readonly<Omit<NodeRun, "startedAt" | "beganWith" | "within">> {
   /** The server's status; `running`, `paused` or `unfinished` for a node without an end. */
   readonly status: string;
   readonly start: number;
@@ -85,7 +70,7 @@ export function spansOf(trace: RunTrace): Spans {
     const around = node.within && containers.get(node.within.nodeId);
     (around && around !== piece ? around.inner : top).push(piece);
   }
-  const times = timesOf(all, begins, lastAt);
+  const times = timesOf(all, beginOf, lastAt);
   const startedAt = [...times.values()].reduce(
     (min, { start }) => Math.min(min, start),
     trace.startedAt ?? 0,
@@ -95,28 +80,18 @@ export function spansOf(trace: RunTrace): Spans {
 
   const spanOf = (piece: Piece): Span => {
     const { first, last, waited, inner } = piece;
-    const { id, nodeId, title, type, retries, tokens, rounds, error, within } = last;
-    const { inputs, outputs } = last;
     const { took, ...time } = times.get(piece) ?? { start: startedAt, took: 0, late: 0 };
     const start = time.start - startedAt;
     late = Math.max(late, time.late);
     return {
-      id,
-      nodeId,
-      title,
-      type,
+      ...last,
       status: last.status === "running" ? openStatus : last.status,
-      error,
-      inputs,
-      outputs,
       start,
       end: start + took,
       took,
       waited,
-      retries: first === last ? retries : first.retries + retries,
-      tokens,
-      round: within?.round,
-      rounds,
+      retries: first === last ? last.retries : first.retries + last.retries,
+      round: last.within?.round,
       inner: inner.map(spanOf),
     };
   };
@@ -130,8 +105,7 @@ export function spansOf(trace: RunTrace): Spans {
  * Start and duration of each piece, by the server's clock where it is known. No event arrives before it
  * happens, so the earlier of two starts is the nearer one; at the latest it is that of the next piece.
  */
-function timesOf(all: readonly Piece[], begins: ReadonlyMap<NodeRun, number>, runEnd: number) {
-  const beginOf = (node: NodeRun) => begins.get(node) ?? node.startedAt;
+function timesOf(all: readonly Piece[], beginOf: (node: NodeRun) => number, runEnd: number) {
   const times = new Map<Piece, { start: number; took: number; late: number }>();
   let next = Infinity;
   for (const piece of all.toReversed()) {

@@ -1,5 +1,3 @@
-import { endOfCharacters, isSpace } from "./spaces.ts";
-
 /** What a process rule does to a text before it is split; steps have the API's names. */
 export type CleaningSteps = readonly { readonly id: string; readonly enabled: boolean }[];
 
@@ -69,7 +67,6 @@ function withoutUrls(text: string): string {
   return result + text.slice(done);
 }
 
-/** Where the next URL starts, -1 if there is none. */
 function nextUrl(text: string, from: number): number {
   for (let at = text.indexOf("http", from); at >= 0; at = text.indexOf("http", at + 1)) {
     const length = /^https?:\/\//.exec(text.slice(at, at + 8))?.[0].length;
@@ -78,7 +75,6 @@ function nextUrl(text: string, from: number): number {
   return -1;
 }
 
-/** The links `[…](http…)` of a text, in order. */
 function* markdownLinks(text: string): Generator<{ readonly start: number; readonly end: number }> {
   let close = -1;
   let end = -1;
@@ -94,4 +90,24 @@ function* markdownLinks(text: string): Generator<{ readonly start: number; reado
     if (isLink) yield { start, end: end + 1 };
     start = isLink ? end + 1 : start + 1;
   }
+}
+
+/** The characters that servers strip and split words at: white space as Python knows it. */
+// oxlint-disable-next-line no-control-regex -- Python strips these, too
+const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
+
+export const isSpace = (text: string, at: number): boolean => SPACE.test(text.charAt(at));
+
+/** Where the characters of a class end, from a position on. */
+export function endOfCharacters(text: string, from: number, characters: RegExp): number {
+  let end = from;
+  while (end < text.length && characters.test(text.charAt(end))) end++;
+  return end;
+}
+
+/** A text without white space at its ends. */
+export function strip(text: string): string {
+  let end = text.length;
+  while (end > 0 && isSpace(text, end - 1)) end--;
+  return text.slice(endOfCharacters(text.slice(0, end), 0, SPACE), end);
 }

@@ -1,5 +1,5 @@
 import { countCharacters } from "../lib/text.ts";
-import { strip } from "./spaces.ts";
+import { strip } from "./clean.ts";
 
 /** How long chunks are and where they end; counted in Unicode characters, whatever the API calls them. */
 export interface Segmentation {
@@ -55,7 +55,6 @@ const asServersRead = (separator: string): string =>
     String.fromCharCode(byte),
   ).join("");
 
-/** The first separator that a text contains, and those after it. */
 function chooseSeparator(text: string, separators: readonly string[]): [string, readonly string[]] {
   const index = separators.findIndex((separator) => text.includes(separator));
   return [separators[index] ?? "", separators.slice(index + 1)];

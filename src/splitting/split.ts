@@ -1,8 +1,7 @@
 import { atLeast, newestServer, recordedServers } from "../lib/version.ts";
-import { cleanText, deleteCharacters } from "./clean.ts";
+import { cleanText, deleteCharacters, strip } from "./clean.ts";
 import { type Part, splitAtSeparator, splitAutomatically } from "./pieces.ts";
 import type { ProcessRule } from "./rule.ts";
-import { strip } from "./spaces.ts";
 
 export type { Part } from "./pieces.ts";
 
@@ -22,7 +21,6 @@ export interface SplitText {
   readonly chunks: readonly (Part & { readonly children?: readonly Part[] })[];
 }
 
-/** Do servers of this version split texts as those before 1.16.1? */
 const isOldVersion = (version: string): boolean => !atLeast(version, "1.16.1");
 
 /** The version that was seen to split texts as another one is taken to (server §9.9). */

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
-import { readRequest } from "../../src/sandbox/http/receive.ts";
+import { readRequest } from "../../src/sandbox/http/exchange.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { testSandbox, type TestSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";

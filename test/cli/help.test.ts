@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { commandGroups } from "../../src/cli/help/groups.ts";
-import { topicNames } from "../../src/cli/help/topic-names.ts";
-import { logFields } from "../../src/commands/wf/logs/filters.ts";
-import { figureKinds } from "../../src/commands/wf/stats/fields.ts";
+import { commandGroups, topicNames } from "../../src/cli/help/groups.ts";
+import { logFields } from "../../src/commands/wf/logs/command.ts";
+import { figureKinds } from "../../src/commands/wf/stats/command.ts";
 import { operations } from "../../src/operations/index.ts";
 import { cli } from "../lib/support.ts";
 

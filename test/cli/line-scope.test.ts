@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inScope, scopeIn } from "../../src/cli/errors/line-scope.ts";
+import { inScope, scopeIn } from "../../src/cli/errors/error-text.ts";
 import type { Globals } from "../../src/cli/parse/shared-flags.ts";
 import { commandLine, mapCommands } from "../../src/lib/command-line.ts";
 

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { readRequest } from "../../src/sandbox/http/receive.ts";
+import { readRequest } from "../../src/sandbox/http/exchange.ts";
 import { listening } from "./listening.ts";
 import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";

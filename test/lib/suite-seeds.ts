@@ -3,7 +3,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { compareSuites, doubtfulTests } from "../../src/commands/wf/test/comparison.ts";
 import { testResult } from "../../src/commands/wf/test/results.ts";
-import type { TestRun } from "../../src/commands/wf/test/run-tests.ts";
+import { storedRun } from "../../src/commands/wf/test/answers/index.ts";
+import type { TestRun } from "../../src/commands/wf/test/answers/index.ts";
 import { RuleDraws } from "../../src/sandbox/apps/definitions/answer-rules.ts";
 import { readApplications } from "../../src/sandbox/apps/definitions/applications.ts";
 import { readAnswerRules } from "../../src/sandbox/apps/definitions/read-rules.ts";
@@ -40,32 +41,7 @@ const LEVEL = 0.05;
 
 /** A run of a test that passed, or did not. */
 export const runOf = (test: string, passed: boolean, more: Partial<TestRun> = {}): TestRun => ({
-  suite: "suite",
-  path: "suite.yaml",
-  test,
-  tags: [],
-  repeat: 1,
-  side: "new",
-  app: null,
-  reused: false,
-  confirms: false,
-  annotated: false,
-  pass: { rate: 1, lower_bound: 0 },
-  quarantine: null,
-  found: null,
-  score: null,
-  status: passed ? "passed" : "failed",
-  checks: [],
-  answer: null,
-  cited: [],
-  seconds: null,
-  tokens: null,
-  judge_tokens: null,
-  run: null,
-  conversation: null,
-  error: null,
-  recordings: [],
-  turns: [],
+  ...storedRun({ suite: "suite", path: "suite.yaml", test, status: passed ? "passed" : "failed" }),
   ...more,
 });
 

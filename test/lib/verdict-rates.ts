@@ -2,7 +2,7 @@
 import { compareSuites, doubtfulTests } from "../../src/commands/wf/test/comparison.ts";
 import { testResult } from "../../src/commands/wf/test/results.ts";
 import type { TestResult } from "../../src/commands/wf/test/results.ts";
-import type { TestRun } from "../../src/commands/wf/test/run-tests.ts";
+import type { TestRun } from "../../src/commands/wf/test/answers/index.ts";
 import { runOf } from "./suite-seeds.ts";
 
 /** How runs of a suite depend on each other. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { parseLine } from "../../src/cli/parse/parser.ts";
-import { topicNames } from "../../src/cli/help/topic-names.ts";
+import { topicNames } from "../../src/cli/help/groups.ts";
 import { exitCodes } from "../../src/errors.ts";
 import { checkPage, consoleLines, pages, stepsOf, textOf, translations } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { CliError } from "../../src/errors.ts";
-import { endingOf, formIn, raiseOutcome } from "../../src/runs/outcome.ts";
-import { isEnded } from "../../src/runs/status.ts";
+import { endingOf, formIn, isEnded, raiseOutcome } from "../../src/runs/outcome.ts";
 import type { RunOutcome } from "../../src/runs/outcome.ts";
 
 const form = {

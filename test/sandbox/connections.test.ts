@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Connections } from "../../src/sandbox/http/send.ts";
+import { Connections } from "../../src/sandbox/http/exchange.ts";
 
 /** Requests that enter one after the other; `served` are those that were let in, `end` ends one. */
 function requests(limit: number, count: number) {

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { valueAt } from "../../src/lib/json.ts";
 import { operations } from "../../src/operations/index.ts";
-import { createRouter } from "../../src/sandbox/http/router.ts";
+import { createRouter } from "../../src/sandbox/http/request.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
 import { fastClock } from "../lib/fast-clock.ts";
 import { recordedApplications } from "../lib/replay.ts";

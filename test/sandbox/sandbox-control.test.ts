@@ -3,7 +3,7 @@ import { axeViolations, invalidParts, openedPage, textsOf } from "../lib/opened-
 import { request } from "node:http";
 import { expect, test } from "vitest";
 import { RequestHistory } from "../../src/sandbox/control/control.ts";
-import { originOf } from "../../src/sandbox/http/receive.ts";
+import { originOf } from "../../src/sandbox/http/exchange.ts";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { manualClock } from "../lib/manual-clock.ts";

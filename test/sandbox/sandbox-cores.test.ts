@@ -1,13 +1,13 @@
 /** Pure functions of the sandbox, one line per case. */
 import { expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
-import { outputText, renderTemplate } from "../../src/sandbox/apps/records/templates.ts";
+import { outputText, renderTemplate } from "../../src/sandbox/apps/records/run-events.ts";
 import { Faults, parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { isoTime } from "../../src/sandbox/apps/runs.ts";
 import { pythonRepr, pythonType } from "../../src/sandbox/protocol/validation.ts";
 import { jsonResponse } from "../../src/sandbox/protocol/response.ts";
 import { atLeast } from "../../src/lib/version.ts";
-import { createRouter } from "../../src/sandbox/http/router.ts";
+import { createRouter } from "../../src/sandbox/http/request.ts";
 import { countCharacters } from "../../src/lib/text.ts";
 import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/retrieve.ts";
 import { extractKeywords, tokenize } from "../../src/sandbox/models/words.ts";

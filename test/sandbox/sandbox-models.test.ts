@@ -1,13 +1,13 @@
 /** The stand-in models of the sandbox: pure, and equal for equal input. */
 import { describe, expect, test } from "vitest";
-import { embed, similarity } from "../../src/sandbox/models/embedding.ts";
+import { embed, similarity } from "../../src/sandbox/models/words.ts";
 import {
   type Completion,
   LanguageModel,
   type Prompt,
 } from "../../src/sandbox/models/language-model.ts";
 import { Marks } from "../../src/sandbox/models/marks.ts";
-import { ModelError } from "../../src/sandbox/models/model-error.ts";
+import { ModelError } from "../../src/sandbox/models/marks.ts";
 import { rerank } from "../../src/sandbox/knowledge/retrieval/rank.ts";
 import { speak, transcribe } from "../../src/sandbox/apps/audio.ts";
 import { sentencesOf } from "../../src/sandbox/models/words.ts";

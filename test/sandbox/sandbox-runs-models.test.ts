@@ -1,6 +1,6 @@
 /** Runs with models in the sandbox: what readers see piece by piece. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { holds } from "../../src/sandbox/apps/nodes/if-else.ts";
+import { holds } from "../../src/sandbox/apps/nodes/loops.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
 import { manualClock, type ManualClock } from "../lib/manual-clock.ts";
 import { eventsIn, recordedApplications } from "../lib/replay.ts";

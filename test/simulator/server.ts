@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { answerRequest } from "../../src/sandbox/http/server.ts";
 import { KNOWLEDGE_KEY } from "../../src/sandbox/protocol/ids.ts";
-import { seededRandom } from "../../src/lib/random.ts";
+import { seededRandom } from "../../src/lib/numbers.ts";
 import { Backend, type SandboxOptions } from "../../src/sandbox/http/backend.ts";
 import type { FaultPlan } from "../../src/sandbox/protocol/faults.ts";
 import type { ReceivedRequest } from "../../src/sandbox/protocol/handler.ts";

@@ -1,7 +1,7 @@
 import type { Values } from "../../api/request.ts";
 import type { BatchFile } from "../../commands/batch/index.ts";
 import type { Context } from "../../commands/task/command-spec.ts";
-import { CliError, usage } from "../../errors.ts";
+import { usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { rowPlace, unreadable } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
@@ -26,7 +26,6 @@ interface ColumnTarget {
   readonly file: boolean;
 }
 
-/** A file of rows, and what the command line gives for all of them. */
 interface RowsToCheck {
   readonly command: Command;
   readonly file: BatchFile;
@@ -99,13 +98,15 @@ function columnTargets({ command, file, isOther }: RowsToCheck): Map<string, Col
   for (const [column, place] of file.columns) {
     if (isOther?.(column)) continue;
     const target = known.get(column);
-    if (!target) throw unknownColumn(`${file.name} ${place}`, column, [...known.keys()]);
+    if (!target) {
+      const problem = `unknown column ${JSON.stringify(column)}`;
+      throw unreadable(`${file.name} ${place}`, problem, columnHint(column, [...known.keys()]));
+    }
     targets.set(column, target);
   }
   return targets;
 }
 
-/** The shared values with the checked cells of one row. */
 async function rowInput(
   row: FileRow,
   shared: Values,
@@ -155,11 +156,6 @@ export function columnsOf(command: Command): Map<string, ColumnTarget> {
     }
   }
   return columns;
-}
-
-function unknownColumn(place: string, column: string, known: readonly string[]): CliError {
-  const message = `unknown column ${JSON.stringify(column)}`;
-  return unreadable(place, message, columnHint(column, known));
 }
 
 function columnHint(column: string, known: readonly string[]): string {

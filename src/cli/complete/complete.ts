@@ -4,7 +4,7 @@ import { own } from "../../lib/json.ts";
 import { isUuid } from "../../lib/text.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/style.ts";
-import { topicNames } from "../help/topic-names.ts";
+import { topicNames } from "../help/groups.ts";
 import { flagOf, placeholder, startsWith } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
@@ -15,7 +15,6 @@ import { appNames, fetchNames, runIds } from "./remote-names.ts";
 type Source = readonly string[] | "files" | Lookup;
 type Lookup = (at: Cursor) => Promise<Candidate[]> | Candidate[];
 
-/** What a lookup may depend on. */
 interface Cursor {
   readonly place: Place;
   readonly commands: readonly Command[];
@@ -27,27 +26,22 @@ interface Place {
   readonly sources: readonly Source[];
   /** Part of the word that stays: `--output=`. */
   readonly prefix: string;
-  /** The rest of the word. */
   readonly typed: string;
   readonly line: Line;
 }
 
 /** The words before the cursor. */
 interface Line {
-  /** Program, groups and command. */
   readonly path: readonly string[];
   readonly command: Command | undefined;
-  /** Values of the command's positionals, in order. */
   readonly positionals: readonly string[];
   /** Flags of the line, long form, with their last value. */
   readonly flags: ReadonlyMap<string, string>;
   /** The flag whose value comes next. */
   readonly pendingFlag: KnownFlag | undefined;
-  /** Is there a `--`? */
   readonly flagsEnded: boolean;
 }
 
-/** A possible word at the cursor. */
 interface Candidate {
   readonly value: string;
   readonly help: string;
@@ -233,7 +227,6 @@ const paramValues: Readonly<Record<string, Source>> = {
   "diff b": recordings,
 };
 
-/** Placeholders of paths. */
 const pathWords = /^(file|dir|directory|folder|path|data|zip)$/;
 
 function valueSource(command: Command, name: string, param: Param): Source {

@@ -13,14 +13,12 @@ import { listings } from "../resolve/listings.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
 import { resolveName } from "../resolve/resolve-names.ts";
 
-/** The names to complete. */
 interface NameQuery {
   readonly command: Command;
   /** Flags of the command line, long form, with their values. */
   readonly flags: ReadonlyMap<string, string>;
   /** The knowledge base they belong to, name or ID. */
   readonly within: string | undefined;
-  /** The typed prefix. */
   readonly typed: string;
 }
 
@@ -40,16 +38,11 @@ export async function fetchNames(
 ): Promise<readonly string[]> {
   const { within, keyword: narrows } = listings[noun];
   if (within && query.within === undefined) return [];
-  return withTimeout(withoutSideEffects(host), async (timed) => {
-    const session = sessionFor(query, timed);
-    try {
-      const first = await listNames(noun, query.within, "", session);
-      return first.length < MAX_NAMES || !narrows || query.typed === ""
-        ? first
-        : await listNames(noun, query.within, query.typed, session);
-    } finally {
-      await session.close();
-    }
+  return inSession(query, host, async (session) => {
+    const first = await listNames(noun, query.within, "", session);
+    return first.length < MAX_NAMES || !narrows || query.typed === ""
+      ? first
+      : await listNames(noun, query.within, query.typed, session);
   });
 }
 
@@ -58,20 +51,13 @@ export const runIds = (
   query: Pick<NameQuery, "command" | "flags">,
   host: Host,
 ): Promise<readonly { readonly name: string; readonly about: string }[]> =>
-  withTimeout(withoutSideEffects(host), async (timed) => {
-    const session = sessionFor(query, timed);
+  inSession(query, host, async ({ context }) => {
     const times = timesFor({ times: "relative", now: () => host.now() }, true);
-    try {
-      return [...(await runsOfMachine(session.context))].map(
-        ([name, { paused, status: end, savedAt }]) => {
-          const status = paused ? "paused" : end;
-          const about = [status, times.text(savedAt)].filter((part) => part !== undefined);
-          return { name, about: about.join(", ") };
-        },
-      );
-    } finally {
-      await session.close();
-    }
+    return [...(await runsOfMachine(context))].map(([name, { paused, status: end, savedAt }]) => {
+      const status = paused ? "paused" : end;
+      const about = [status, times.text(savedAt)].filter((part) => part !== undefined);
+      return { name, about: about.join(", ") };
+    });
   });
 
 /** Names of the applications of the profile in use. */
@@ -91,7 +77,12 @@ export async function appNames(
   return settings.apps;
 }
 
-function sessionFor({ command, flags }: Pick<NameQuery, "command" | "flags">, host: Host): Session {
+/** Works in a session of the typed line, as long as the time limit allows. */
+async function inSession<T>(
+  { command, flags }: Pick<NameQuery, "command" | "flags">,
+  plainHost: Host,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   const options = {
     profile: flags.get("--profile"),
     baseUrl: flags.get("--base-url"),
@@ -103,7 +94,14 @@ function sessionFor({ command, flags }: Pick<NameQuery, "command" | "flags">, ho
     insecureHttp: flags.has("--insecure-http"),
     retries: "0",
   };
-  return openSession({ command, options: optionsFor(globals, host), host });
+  return withTimeout(withoutSideEffects(plainHost), async (host) => {
+    const session = openSession({ command, options: optionsFor(globals, host), host });
+    try {
+      return await work(session);
+    } finally {
+      await session.close();
+    }
+  });
 }
 
 async function listNames(

@@ -8,7 +8,7 @@ import { isOn } from "../../lib/environment.ts";
 import { tryParseJson } from "../../lib/json.ts";
 import { version } from "../../lib/version.ts";
 import { redactStructure, redactText, redactValue, truncate } from "../../redact/text.ts";
-import { curlText } from "../trace/curl-text.ts";
+import { curlText } from "../trace/request-log.ts";
 import type { Attempt, RequestLog } from "../trace/request-log.ts";
 
 /** Characters of a word of the command line, or of a query value, that are logged. */

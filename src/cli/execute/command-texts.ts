@@ -12,7 +12,6 @@ import type { Command } from "../parse/command.ts";
 /** Values of the command line, by parameter name. */
 type Typed = Readonly<Record<string, unknown>>;
 
-/** Longest name in a text (characters). */
 const MAX_NAME = 80;
 
 /** What the command is doing, for a spinner. */

@@ -1,7 +1,7 @@
 import type { Values } from "../../api/request.ts";
 import { itemOutcomes } from "../../commands/task/command-spec.ts";
-import { noticeRowCount } from "../../commands/task/row-count-notice.ts";
-import { CliError, DryRunShown } from "../../errors.ts";
+import { noticeRowCount } from "../../commands/task/row-counts.ts";
+import { CliError, DryRunShown, reasonOf } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { valueAt } from "../../lib/json.ts";
 import { isList, success } from "../../operations/operation.ts";
@@ -27,9 +27,11 @@ import {
   withNamesIn,
 } from "./command-texts.ts";
 import { commandValues, itemsOf, withSideEffect } from "./row-values.ts";
-import { recorded } from "./recorded.ts";
 import { openSession, withTimeLimit } from "./session.ts";
 import type { Session } from "./session.ts";
+import { join } from "node:path";
+import { commandLine, shellQuote } from "../../lib/command-line.ts";
+import { recordKbChange } from "../parse/command-list.ts";
 
 /** Yields values instead of the command's row or task. */
 type ValuesOf = (session: Session) => AsyncGenerator<unknown>;
@@ -116,9 +118,8 @@ async function perform(
   const printer = dryRun ? drain : await import("../../output/print/print.ts");
   session.valueColumns = await printer.checkStyle(returns, style);
 
-  const { counter } = context;
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
-  const own = () => commandValues({ command, input, extra, session, options, counter });
+  const own = () => commandValues({ session, input, extra });
   const source =
     valuesOf?.(session) ??
     (changedKb(command) === undefined ? own() : await recorded(session, input, own));
@@ -150,7 +151,7 @@ async function perform(
     const text = session.success ?? successText(command, shown, session.deleted);
     await context.notice(typeof id === "string" ? `${text} (${id})` : text);
   }
-  if (isList(command.returns) && command.row) await noticeRowCount(counter, context);
+  if (isList(command.returns) && command.row) await noticeRowCount(context.counter, context);
 }
 
 /** What the command prints: a task may change it by its flags. */
@@ -161,7 +162,6 @@ function returnsOf(command: Command, input: Values, format: string | undefined):
   return itemsOf(command, input).length < 2 ? command.returns : itemOutcomes;
 }
 
-/** Prints the values, or writes them to --output-file. */
 async function print(
   { command, typed, options: { globals }, host, context }: Session,
   {
@@ -268,3 +268,70 @@ async function printColumns(command: Command, host: Host): Promise<void> {
   const { columnNames } = await import("../../output/print/print.ts");
   await host.stdout.write(`${columnNames(command.returns).join("\n")}\n`);
 }
+
+/**
+ * The values of a command that changes a knowledge base, with backups around it if --backup asks for them, or
+ * the prompt before a delete.
+ */
+async function recorded(
+  session: Session,
+  input: Values,
+  values: () => AsyncGenerator<unknown>,
+): Promise<AsyncGenerator<unknown>> {
+  const { command, options, context } = session;
+  const name = changedKb(command);
+  const text = name === undefined ? undefined : input[name];
+  const { backup } = options.globals;
+  if (typeof text !== "string" || context.options.dryRun) return values();
+  let end: ((wrote: boolean) => Promise<void>) | undefined;
+  const start = async (directory: string) => {
+    const dataset_id = await context.resolveId("kb", text);
+    end ??= await recordKbChange(
+      { directory, dataset_id, command: lineOf(session, input) },
+      context,
+    );
+  };
+  if (backup === undefined)
+    session.backUp = () => start(join(context.host.directories.data, "backups"));
+  if (backup !== undefined) await start(backup);
+  return around(values(), session, async (wrote) => end?.(wrote));
+}
+
+async function* around(
+  values: AsyncGenerator<unknown>,
+  session: Session,
+  end: (wrote: boolean) => Promise<void>,
+): AsyncGenerator<unknown> {
+  try {
+    yield* values;
+  } catch (error) {
+    const isUnknown = error instanceof CliError && error.info.sideEffect === "unknown";
+    // Stopped, it reads nothing more: the record stays that of a command that did not end.
+    if (!session.context.signal.aborted)
+      await end(isUnknown || session.writes() > 0).catch((failure: unknown) =>
+        session.context.notice(`${noBackupAfter}: ${reasonOf(failure)}`),
+      );
+    throw error;
+  }
+  try {
+    await end(session.writes() > 0);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    const hint = `do not repeat the command; how to restore the state before it: ${commandLine("kb undo")}`;
+    throw error.with({ sideEffect: "applied", hint }, `${noBackupAfter}: ${error.message}`);
+  }
+}
+
+/** Then `kb undo` says that the command did not end. */
+const noBackupAfter = "the command was carried out, but the backup after it failed";
+
+/** The command with its arguments, not its flags, whose values may be long or private. */
+const lineOf = ({ command }: Session, input: Values): string =>
+  [
+    ...command.words,
+    ...command.positionals.flatMap(({ name }) => {
+      const value = input[name];
+      const all: readonly unknown[] = Array.isArray(value) ? value : [value];
+      return all.filter((each) => typeof each === "string").map(shellQuote);
+    }),
+  ].join(" ");

@@ -16,13 +16,11 @@ import { maskKey } from "../../redact/keys.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
-import { curlText } from "../trace/curl-text.ts";
-import { MAX_ATTEMPTS } from "../trace/request-log.ts";
+import { curlText, MAX_ATTEMPTS } from "../trace/request-log.ts";
 import type { Attempt, RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
 import { withPrefix } from "./command-texts.ts";
 
-/** What the requests of a command line depend on. */
 interface ClientLine extends Pick<Context, "trace" | "notice"> {
   readonly command: Command;
   readonly options: Options;
@@ -186,7 +184,6 @@ function withKnownMeaning(error: CliError, row: AnyOperation, input: Values): Cl
   return new ApiError(known.kind, message, response, { ...info, code: known.kind, hint });
 }
 
-/** Sends a request and adds the attempt to the log. */
 async function logRequests(
   log: RequestLog,
   { request }: OutgoingRequest,

@@ -1,44 +1,37 @@
 import type { ApiClient } from "../../api/client.ts";
-import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { invalidResponse } from "../../api/response.ts";
-import { CliError, DryRunShown, startRefused } from "../../errors.ts";
+import { CliError, DryRunShown, startRefused, ApiError, refused } from "../../errors.ts";
 import { Rows } from "../../lib/collect.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { isList } from "../../operations/operation.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import { rulesOf } from "../parse/command-list.ts";
+import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import type { Options } from "../parse/options.ts";
 import { lookupOf, resolvedInput } from "../resolve/resolve-input.ts";
-import {
-  existingObject,
-  isAlreadyDeleted,
-  isAlreadyExists,
-  withExistsHint,
-} from "./already-done.ts";
 import { confirmationText, dryDeletionText } from "./command-texts.ts";
 import type { Session } from "./session.ts";
+import { commandLine } from "../../lib/command-line.ts";
+import type { Globals } from "../parse/shared-flags.ts";
 
-/** A command with its checked values, and what its request is made of. */
-export interface CheckedCommand {
-  readonly command: Command;
-  /** Checked values; names are not resolved yet. */
+/** The command of a session with its checked values. */
+interface CheckedCommand {
+  readonly session: Session;
+  /** Names are not resolved yet. */
   readonly input: Values;
   /** Further fields of the body, from --body and --body-set. */
   readonly extra: Values | undefined;
-  readonly session: Session;
-  readonly options: Options;
-  readonly counter: PageCounter;
 }
 
 /**
  * Yields the result of a row: `Rows` of a list, one object, or bytes; once per item of the last
  * positional.
  */
-export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown> {
+async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown> {
   const run = await withAnswers(given);
-  const { command, input, extra, session, options, counter } = run;
+  const { input, extra, session } = run;
+  const { command, options, context } = session;
   const { row } = command;
   if (!row) return;
   if (itemsOf(command, input).length > 1) return yield* itemValues(run, row);
@@ -47,37 +40,35 @@ export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown>
   await confirmDelete(run, ids);
   const values: unknown[] = [];
   if (isList(row.returns)) {
-    for await (const page of session.api.pages(row, ids, {
-      ...session.context.options.rows,
-      counter,
-      extra,
-    })) {
+    const { rows } = context.options;
+    const pages = session.api.pages(row, ids, { ...rows, counter: context.counter, extra });
+    for await (const page of pages) {
       if (row.indexes) for (const each of page) values.push(each);
       yield new Rows(page);
     }
-    throwVerdict(row, values);
-    return;
-  }
-  try {
-    if (row.returns.kind === "events") return yield* await session.api.open(row, ids);
-    const response = await sendRow({ ...run, row }, ids);
-    // The response of a file row is its unread bytes.
-    if (row.returns.kind === "file") yield* response as AsyncIterable<Uint8Array>;
-    else if (row.returns.kind !== "nothing") yield response;
-    await rulesOf(command)?.explain?.(response, session.context);
-    values.push(response);
-  } catch (error) {
-    if (isAlreadyDeleted(error, options.globals)) await session.context.notice("already deleted");
-    else if (options.globals.ifNotExists && isAlreadyExists(error)) {
-      yield await existingObject(command, ids, error, session);
-    } else throw withExistsHint(error, command, session.typed);
-  }
-  throwVerdict(row, values);
+  } else
+    try {
+      if (row.returns.kind === "events") return yield* await session.api.open(row, ids);
+      const response = await sendRow({ command, row, extra, session }, ids);
+      // The response of a file row is its unread bytes.
+      if (row.returns.kind === "file") yield* response as AsyncIterable<Uint8Array>;
+      else if (row.returns.kind !== "nothing") yield response;
+      await rulesOf(command)?.explain?.(response, context);
+      values.push(response);
+    } catch (error) {
+      if (isAlreadyDeleted(error, options.globals)) await context.notice("already deleted");
+      else if (options.globals.ifNotExists && isAlreadyExists(error)) {
+        yield await existingObject(command, ids, error, session);
+      } else throw withExistsHint(error, command, session.typed);
+    }
+  const verdict = indexingVerdict(row, values);
+  if (verdict) throw verdict;
 }
 
 /** Asks on a terminal for what the line leaves open. */
 async function withAnswers(run: CheckedCommand): Promise<CheckedCommand> {
-  const { command, input, extra, options, session } = run;
+  const { input, extra, session } = run;
+  const { command, options } = session;
   const { dryRun, terminal } = session.context.options;
   const rules = rulesOf(command);
   if (!rules?.ask || extra) return run;
@@ -88,7 +79,8 @@ async function withAnswers(run: CheckedCommand): Promise<CheckedCommand> {
 }
 
 /** The values with names resolved; undefined where --if-exists allows that there is nothing to delete. */
-async function resolvedIds({ command, input, session, options }: CheckedCommand) {
+async function resolvedIds({ input, session }: CheckedCommand) {
+  const { command, options } = session;
   const [only] = itemsOf(command, input);
   const last = command.positionals.at(-1);
   const single = only === undefined || !last ? input : { ...input, [last.name]: only };
@@ -103,8 +95,8 @@ async function resolvedIds({ command, input, session, options }: CheckedCommand)
 
 /** Prompts before a delete; a dry run says what would be deleted. `ids` are those of a single object. */
 async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<void> {
-  const { command, input, session, options } = run;
-  const { context } = session;
+  const { input, session } = run;
+  const { command, options, context } = session;
   if (command.effect !== "destroys") return;
   const lost = rulesOf(command)?.deletion;
   if (context.options.dryRun) {
@@ -125,11 +117,6 @@ function onlyFailures(error: unknown): undefined {
   if (!(error instanceof CliError)) throw error;
 }
 
-function throwVerdict(row: AnyOperation, values: readonly unknown[]): void {
-  const verdict = indexingVerdict(row, values);
-  if (verdict) throw verdict;
-}
-
 /** The values of a positional that takes several but is sent one at a time. */
 export function itemsOf(command: Command, input: Values): readonly unknown[] {
   const last = command.positionals.at(-1);
@@ -137,9 +124,9 @@ export function itemsOf(command: Command, input: Values): readonly unknown[] {
   return command.row && Array.isArray(values) ? values : [];
 }
 
-/** Sends one request per item; yields the outcome of each. */
 async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerator<unknown> {
-  const { command, input, session, options } = run;
+  const { input, session } = run;
+  const { command, options } = session;
   const last = command.positionals.at(-1);
   if (!last) return;
   const { forEachItem } = await import("../../commands/batch/index.ts");
@@ -184,7 +171,6 @@ export function idOf(returns: Returns<never>, response: unknown): string | undef
   return typeof id === "string" ? id : undefined;
 }
 
-/** Do two items have the same IDs? */
 const isSameItem = (one: object, other: object): boolean =>
   "ids" in one && "ids" in other && JSON.stringify(one.ids) === JSON.stringify(other.ids);
 
@@ -201,12 +187,13 @@ function nameProblem(error: unknown): { readonly error: CliError } {
 
 /** Yields what a command's row or task gives. */
 export const commandValues = (checked: CheckedCommand): AsyncGenerator<unknown> =>
-  checked.command.task ? taskValues(checked) : rowValues(checked);
+  checked.session.command.task ? taskValues(checked) : rowValues(checked);
 
-async function* taskValues({ command, input, session }: CheckedCommand): AsyncGenerator<unknown> {
+async function* taskValues({ input, session }: CheckedCommand): AsyncGenerator<unknown> {
+  const { command } = session;
   if (!command.task) return;
   const resolve = (values: Values) => resolvedInput(command, values, lookupOf(session));
-  const given = await withChosen(command, input, session);
+  const given = await withChosen(input, session);
   const ids = await resolve(given).catch(async (error: unknown) => {
     const mended = await rulesOf(command)?.missing?.(error, given, session.context);
     if (!mended) throw error;
@@ -220,7 +207,7 @@ async function* taskValues({ command, input, session }: CheckedCommand): AsyncGe
 }
 
 /** The values with the argument that is chosen by a word or on a terminal. */
-async function withChosen(command: Command, input: Values, { context }: Session): Promise<Values> {
+async function withChosen(input: Values, { command, context }: Session): Promise<Values> {
   const { chosen } = rulesOf(command) ?? {};
   if (!chosen) return input;
   const { param } = chosen;
@@ -298,4 +285,59 @@ export function indexingVerdict(
       details: { failed },
     },
   );
+}
+
+/** Does --if-exists turn this error into success? */
+export const isAlreadyDeleted = (error: unknown, globals: Globals): boolean =>
+  globals.ifExists === true && error instanceof CliError && error.kind === "not-found";
+
+/** Did the server reject the request because the name is taken? */
+export const isAlreadyExists = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.response.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
+
+/** Adds how to use the object that already has the name. */
+function withExistsHint(error: unknown, command: Command, typed: Values): unknown {
+  const { row } = command;
+  if (!row?.creates || !(error instanceof CliError) || !isAlreadyExists(error)) return error;
+  if (error.info.hint !== undefined) return error;
+  const words = command.positionals.map(({ name }) => String(typed[name] ?? ""));
+  const isFlag = (name: string) => command.positionals.every((each) => each.name !== name);
+  const flags = Object.entries(command.params).flatMap(([name, param]) =>
+    typeof typed[name] === "string" && isFlag(name) ? [[flagOf(name, param), typed[name]]] : [],
+  );
+  const again = { ...Object.fromEntries(flags), "if-not-exists": true };
+  return error.with({
+    hint: `to use the existing one: ${commandLine(command.words.join(" "), words, again)}`,
+  });
+}
+
+/** The object that already has the name, for a create with --if-not-exists. */
+async function existingObject(
+  command: Command,
+  ids: Values,
+  error: unknown,
+  session: Session,
+): Promise<unknown> {
+  const noun = command.row?.creates;
+  if (noun === undefined) throw error;
+  const { resolveName } = await import("../resolve/resolve-names.ts");
+  const name = `name:${String(ids["name"])}`;
+  const { object } = await resolveName(noun, name, ids, lookupOf(session));
+  const different = isObject(object)
+    ? Object.keys(ids).filter(
+        (name) =>
+          command.params[name]?.in === "body" &&
+          object[name] !== undefined &&
+          object[name] !== ids[name],
+      )
+    : [];
+  if (different.length > 0) {
+    throw refused(
+      `already exists, with a different ${different.join(", ")}`,
+      "choose another name, or update the existing one",
+    );
+  }
+  await session.context.notice("already exists");
+  return object;
 }

@@ -13,8 +13,7 @@ import type { Host } from "../../host/host.ts";
 import { inBatches } from "../../lib/collect.ts";
 import { own } from "../../lib/json.ts";
 import { nowhere } from "../../output/style.ts";
-import { toCliError } from "../errors/error-text.ts";
-import { withScope } from "../errors/line-scope.ts";
+import { toCliError, withScope } from "../errors/error-text.ts";
 import { commandsOf } from "../parse/command-list.ts";
 import { flagOf, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
@@ -93,8 +92,7 @@ async function runOnce(
     const { globals } = options;
     const { input, extra } = await checkedLine({ command, typed, globals }, host);
     await session.output();
-    const checked = { command, input, extra, session, options, counter };
-    for await (const batch of inBatches(commandValues(checked)))
+    for await (const batch of inBatches(commandValues({ session, input, extra })))
       for (const value of batch) yielded.push(value);
     await session.printSummary();
   } catch (thrown) {
@@ -139,20 +137,11 @@ async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 const isSame = (a: readonly string[], b: readonly string[]) => a.join(" ") === b.join(" ");
 
-function callable(command: Command): CallableCommand {
-  const { words, summary, about, effect, sends, key, returns, task } = command;
-  return {
-    words,
-    summary,
-    about,
-    effect,
-    sends,
-    key,
-    returns,
-    isTool: task === undefined || task.tool !== undefined,
-    arguments: argumentsOf(command),
-  };
-}
+const callable = (command: Command): CallableCommand => ({
+  ...command,
+  isTool: command.task === undefined || command.task.tool !== undefined,
+  arguments: argumentsOf(command),
+});
 
 const argumentsOf = (command: Command): readonly CommandArgument[] =>
   Object.entries(command.params)
@@ -204,7 +193,6 @@ function withArgumentNames(error: CliError, command: Command): CliError {
   return error.kind === "usage" ? error.with({}, renamed(error.message)) : error;
 }
 
-/** The call that a command line stands for. */
 function callOf(words: readonly string[], commands: readonly Command[]): CommandCall | undefined {
   let parsed: ReturnType<typeof parseLine>;
   try {

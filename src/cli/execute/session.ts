@@ -72,7 +72,6 @@ interface Opening extends Pick<Session, "command" | "options" | "host"> {
   readonly firsts?: FirstRequests;
   /** Runs other commands of the program (default: none can be run). */
   readonly commands?: Context["commands"];
-  /** Throws for a request that is not allowed. */
   readonly permit?: CallScope["permit"];
 }
 
@@ -163,7 +162,6 @@ const noCommands = () => Promise.reject(new Error("commands cannot be nested"));
 /** After a write, it would not be the state before the command. */
 const backUpOf = ({ writes, backUp }: Session) => (writes() === 0 ? backUp : undefined);
 
-/** Settings that are read when they are first needed. */
 function settingsOnce(command: Command, flags: TargetFlags, host: Host): () => Promise<Settings> {
   let loaded: Promise<Settings> | undefined;
   const key = command.key ?? (command.requests ? "both" : undefined);
@@ -190,7 +188,7 @@ function messagesOf(
   { names }: RequestLog,
 ): Pick<Context, "trace" | "notice" | "promptLine"> {
   const promptLine = async (text: string) => {
-    const { inScope } = await import("../errors/line-scope.ts");
+    const { inScope } = await import("../errors/error-text.ts");
     await writeLine(await inScope(text, { globals, names }), host);
   };
   return {

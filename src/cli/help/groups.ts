@@ -54,3 +54,21 @@ export const groupPurposes: Readonly<Record<string, string>> = {
   source: "Check programs that are sources for kb sync",
   skill: "Install a skill for coding agents",
 };
+
+/** Topics of `help <topic>`, in the order of the list; their texts are loaded on demand. */
+export const topicNames = [
+  "exit-codes",
+  "environment",
+  "output",
+  "formats",
+  "flags",
+  "conditions",
+  "times",
+  "follow",
+  "recordings",
+  "scripting",
+  "auth",
+  "names",
+] as const;
+
+export type TopicName = (typeof topicNames)[number];

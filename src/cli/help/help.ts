@@ -5,13 +5,12 @@ import { isList, methodAndPath } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
 import { formats, formatsOf } from "../../output/style.ts";
 import { rulesOf } from "../parse/command-list.ts";
-import { isNegatable, isRequired, usageOf } from "../parse/command.ts";
+import { commandsBelow, isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagGroups, takesEach } from "../parse/shared-flags.ts";
-import { commandGroups, groupPurposes } from "./groups.ts";
+import { commandGroups, groupPurposes, topicNames } from "./groups.ts";
 import { MAX_WIDTH, renderPage, wrapCommand, wrapWords } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
-import { topicNames } from "./topic-names.ts";
 
 /** How a help page is rendered. */
 export interface HelpStyle {
@@ -32,9 +31,7 @@ export function helpFor(
   const exact = commands.find((command) => command.words.join(" ") === words.join(" "));
   const page = brief ? briefPage : commandPage;
   if (exact) return renderPage(page(exact, Math.min(width, MAX_WIDTH)), width);
-  const below = commands.filter((command) =>
-    words.every((word, index) => command.words[index] === word),
-  );
+  const below = commandsBelow(words, commands);
   return renderPage(
     path.length === 0 ? programPage(program, below, brief) : groupPage(words, below),
     width,

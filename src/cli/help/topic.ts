@@ -1,9 +1,10 @@
 import { CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { commandsBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { helpFor } from "./help.ts";
-import { topicNames } from "./topic-names.ts";
+import { topicNames } from "./groups.ts";
 import { commandLine } from "../../lib/command-line.ts";
 
 /** Shows what -h or --help requests. */
@@ -50,9 +51,6 @@ export async function showHelpTopic(
   const text = await jsonText(program, words, below, flags.includes("--compact"));
   await host.stdout.write(`${text}\n`);
 }
-
-const commandsBelow = (path: readonly string[], commands: readonly Command[]): Command[] =>
-  commands.filter(({ words }) => path.every((word, index) => words[index] === word));
 
 /** One command, or those of a group or of the program. */
 async function jsonText(

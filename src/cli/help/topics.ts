@@ -4,7 +4,7 @@ import { sharedFlagGroups, sharedFlagHelp } from "../parse/shared-flags.ts";
 import type { SharedFlag } from "../parse/shared-flags.ts";
 import { renderPage } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
-import type { TopicName } from "./topic-names.ts";
+import type { TopicName } from "./groups.ts";
 import auth from "./topics/auth.md?raw";
 import environment from "./topics/environment.md?raw";
 import formats from "./topics/formats.md?raw";

@@ -142,6 +142,12 @@ export const takesUser = (command: Command): boolean =>
     Object.values(params).some((param) => param.from === "user"),
   );
 
+/** The commands that start with these words, the program first. */
+export const commandsBelow = (
+  start: readonly string[],
+  commands: readonly Command[],
+): readonly Command[] => commands.filter(({ words }) => startsWith(words, start));
+
 /** Are these the first words of a command? */
 export const startsWith = (words: readonly string[], start: readonly string[]): boolean =>
   start.every((word, index) => words[index] === word);

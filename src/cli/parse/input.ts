@@ -1,10 +1,10 @@
 import type { Values } from "../../api/request.ts";
 import { CliError, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { missingPathHint } from "../../host/near-path.ts";
+import { missingPathHint } from "../../lib/did-you-mean.ts";
 import { bytesOf } from "../../lib/collect.ts";
 import { commandLine } from "../../lib/command-line.ts";
-import { isObject, setAt } from "../../lib/json.ts";
+import { isObject, jsonOrText, setAt } from "../../lib/json.ts";
 import type { AnyOperation, FileInput, Param } from "../../operations/operation.ts";
 import { rulesOf } from "./command-list.ts";
 import { flagOf } from "./command.ts";
@@ -115,7 +115,6 @@ export async function checkedInput(
   throw usage(`${all} ${verb} required`, hints.length > 0 ? hints.join("; ") : helpHint(command));
 }
 
-/** Checks the values of a positional that is sent once for each. */
 async function checkItems(
   label: string,
   param: Param,
@@ -211,13 +210,4 @@ export async function extraBody(globals: Globals, sources: Sources): Promise<Val
       );
   }
   return body;
-}
-
-/** The value of JSON text, or the text if it is not JSON. */
-function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
 }

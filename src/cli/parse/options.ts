@@ -33,6 +33,8 @@ export interface Options {
 export function optionsFor(globals: Globals, host: Host): Options {
   const env = (name: string): string | undefined => host.env[name] || undefined;
   const timeout = globals.timeout ?? env("KB_TIMEOUT");
+  const given = <T>(text: string | undefined, read: (text: string) => T) =>
+    text === undefined ? undefined : read(text);
   return {
     globals,
     quiet: globals.quiet ?? false,
@@ -52,18 +54,11 @@ export function optionsFor(globals: Globals, host: Host): Options {
       0,
       100,
     ),
-    concurrency:
-      globals.concurrency === undefined
-        ? undefined
-        : wholeNumber("--concurrency", globals.concurrency, 1, 50),
-    timeout:
-      timeout === undefined
-        ? undefined
-        : durationValue(globals.timeout === undefined ? "KB_TIMEOUT" : "--timeout", timeout),
-    idleTimeout:
-      globals.idleTimeout === undefined
-        ? undefined
-        : durationValue("--idle-timeout", globals.idleTimeout),
+    concurrency: given(globals.concurrency, (text) => wholeNumber("--concurrency", text, 1, 50)),
+    timeout: given(timeout, (text) =>
+      durationValue(globals.timeout === undefined ? "KB_TIMEOUT" : "--timeout", text),
+    ),
+    idleTimeout: given(globals.idleTimeout, (text) => durationValue("--idle-timeout", text)),
     connection: {
       connectTimeout: durationValue("--connect-timeout", globals.connectTimeout ?? "10s"),
       caFile: globals.caFile,
@@ -87,19 +82,12 @@ export function wholeNumber(label: string, text: string, min: number, max: numbe
   return value;
 }
 
-/** What a style depends on beside flags and environment. */
-interface StyleSources {
-  /** The format of the settings, used if the command supports it. */
-  readonly output: string | undefined;
-  readonly formulas?: Formulas;
-}
-
-/** The style of the output. Throws usage. */
+/** The style of the output; the format of the settings is used if the command supports it. Throws usage. */
 export function styleFor(
   globals: Globals,
   host: Host,
   returns: Returns<never>,
-  { output, formulas }: StyleSources,
+  { output, formulas }: { readonly output: string | undefined; readonly formulas?: Formulas },
 ): Style {
   const format = formatFor(globals, output, returns);
   // The default format of a pipe is not meant for spreadsheets.

@@ -1,6 +1,6 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
-import { argumentOf, startsWith } from "./command.ts";
+import { argumentOf, commandsBelow, startsWith } from "./command.ts";
 import type { Command } from "./command.ts";
 import { flagsOf, sharedFlags } from "./shared-flags.ts";
 import type { Flag, Globals, OwnFlag, SharedFlag } from "./shared-flags.ts";
@@ -36,16 +36,7 @@ export interface RejectedLine {
   readonly command: Command | undefined;
 }
 
-/**
- * Parses a command line (`["kb", "create", "Handbook"]`) with the commands of its program. Nothing
- * runs here. Throws a usage error for flags that exclude each other.
- */
-export function parseLine(argv: readonly string[], commands: readonly Command[]): ParsedLine {
-  const [program = "kb", ...words] = argv;
-  return new LineParser(program, words, commands).parse();
-}
-
-/** Where commander is in the tree. */
+/** How far commander has come in the tree. */
 interface Reached {
   readonly node: Commander;
   readonly path: readonly string[];
@@ -53,115 +44,102 @@ interface Reached {
 }
 
 /**
- * One parse. Building the whole tree of commander objects takes longer than all other work of a
- * start, so the tree grows along the command line: each node gets its flags and children when
- * commander reaches it, and only the child that the line names.
+ * Parses a command line (`["kb", "create", "Handbook"]`) with the commands of its program. Nothing
+ * runs here. Throws a usage error for flags that exclude each other.
+ *
+ * Building the whole tree of commander objects takes longer than all other work of a start, so the tree
+ * grows along the command line: each node gets its flags and children when commander reaches it, and only
+ * the child that the line names.
  *
  *     kb doc add Handbook a.md  kb ── doc ── add <kb> <name> --text --text-file …
  */
-class LineParser {
-  private readonly program: string;
-  private readonly words: readonly string[];
-  private readonly commands: readonly Command[];
-  /** The node that commander reached last. */
-  private reached: Reached;
-  private result: ParsedLine | undefined;
-
-  constructor(program: string, words: readonly string[], commands: readonly Command[]) {
-    this.program = program;
-    this.words = words;
-    this.commands = commands;
-    this.reached = { node: new Commander(program), path: [], command: undefined };
-  }
-
-  parse(): ParsedLine {
-    const root = this.reached.node
-      .exitOverride()
-      .configureOutput({ writeOut: () => {}, writeErr: () => {} })
-      .showSuggestionAfterError(false) // line-error.ts has its own
-      .enablePositionalOptions()
-      .helpCommand(false)
-      .helpOption("-h, --help", "Show help")
-      .version("", "-V, --version");
-    this.enter(root, []);
-    try {
-      root.parse([...this.words], { from: "user" });
-    } catch (error) {
-      if (!(error instanceof CommanderError)) throw error;
-      return this.stopped(error);
-    }
-    return this.result ?? this.help([]);
-  }
-
-  /** What the end of commander's parsing means. */
-  private stopped(error: CommanderError): ParsedLine {
-    const { node, path, command } = this.reached;
-    switch (error.code) {
-      case "commander.version":
-        return { kind: "version" };
-      case "commander.unknownCommand":
-        return this.unknownWord(path, node.args[0] ?? "");
-      case "commander.help":
-      case "commander.helpDisplayed": {
-        // A known word would have reached its own node.
-        const word = command ? undefined : this.wordAfter(path);
-        const isUnknown = word !== undefined && !word.startsWith("-");
-        return isUnknown ? this.unknownWord(path, word) : this.help(path);
-      }
-      default:
-        return { kind: "invalid", problem: { error, program: this.program, node, command } };
-    }
-  }
-
-  private help(path: readonly string[]): ParsedLine {
-    const flag = this.words.find((word) => ["-h", "--help", "--"].includes(word));
-    return { kind: "help", path, brief: flag === "-h" || this.words.length === 0 };
-  }
-
-  private unknownWord(path: readonly string[], word: string): ParsedLine {
-    const group = [this.program, ...path];
-    const known = below(group, this.commands).flatMap(({ words }) => words[group.length] ?? []);
-    return { kind: "invalid", problem: { word, group, known } };
-  }
-
-  /** The word of the command line after a path; undefined if flags stand between. */
-  private wordAfter(path: readonly string[]): string | undefined {
-    return startsWith(this.words, path) ? this.words[path.length] : undefined;
-  }
-
+export function parseLine(argv: readonly string[], commands: readonly Command[]): ParsedLine {
+  const [program = "kb", ...words] = argv;
+  const root = newRoot(program);
+  let reached: Reached = { node: root, path: [], command: undefined };
+  let result: ParsedLine | undefined;
   /** Gives a node its flags, and the children that commander may look for. */
-  private enter(node: Commander, path: readonly string[]): void {
-    const words = [this.program, ...path];
-    const commands = below(words, this.commands);
+  const enter = (node: Commander, path: readonly string[]): void => {
+    const all = commandsBelow([program, ...path], commands);
     // A word can be a command and have commands below it: `wf logs`, `wf logs export`.
-    const command = commands.find((each) => each.words.length === words.length);
-    this.reached = { node, path, command };
+    const command = all.find((each) => each.words.length === path.length + 1);
+    reached = { node, path, command };
     node.helpInformation = () => ""; // cli/help has the pages, and the bundle not commander's
-    if (command) this.becomeCommand(node, command);
+    if (command) {
+      describe(node, command, words);
+      node.action(() => {
+        const globals = optionsGiven(node);
+        const typed = typedValues(command, node.processedArgs, globals);
+        result = { kind: "run", command, typed, globals };
+      });
+    }
     // Shared flags may precede the command (`kb -p staging list`), which is rare.
-    else if (path.length > 0 || this.words[0]?.startsWith("-"))
+    else if (path.length > 0 || words[0]?.startsWith("-"))
       for (const flag of sharedFlags) node.addOption(optionOf(flag));
-    const children = new Set(commands.flatMap((each) => each.words[words.length] ?? []));
+    const children = new Set(all.flatMap((each) => each.words[path.length + 1] ?? []));
     node.hook("preSubcommand", (_, child) => {
-      if (children.has(child.name())) this.enter(child, [...path, child.name()]);
+      if (children.has(child.name())) enter(child, [...path, child.name()]);
     });
-    const next = this.wordAfter(path) ?? "";
+    const next = wordAfter(path, words) ?? "";
     for (const child of children.has(next) ? [next] : children) node.command(child);
+  };
+  enter(root, []);
+  try {
+    root.parse(words, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return stopped(error, reached, argv, commands);
   }
+  return result ?? helpOf([], words);
+}
 
-  private becomeCommand(node: Commander, command: Command): void {
-    describe(node, command, this.words);
-    node.action(() => {
-      const options = optionsGiven(node);
-      const typed = typedValues(command, node.processedArgs, options);
-      this.result = { kind: "run", command, typed, globals: options };
-    });
+const newRoot = (program: string): Commander =>
+  new Commander(program)
+    .exitOverride()
+    .configureOutput({ writeOut: () => {}, writeErr: () => {} })
+    .showSuggestionAfterError(false) // line-error.ts has its own
+    .enablePositionalOptions()
+    .helpCommand(false)
+    .helpOption("-h, --help", "Show help")
+    .version("", "-V, --version");
+
+/** What the end of commander's parsing means. */
+function stopped(
+  error: CommanderError,
+  { node, path, command }: Reached,
+  [program = "kb", ...words]: readonly string[],
+  commands: readonly Command[],
+): ParsedLine {
+  const unknownWord = (word: string): ParsedLine => {
+    const group = [program, ...path];
+    const known = commandsBelow(group, commands).flatMap((each) => each.words[group.length] ?? []);
+    return { kind: "invalid", problem: { word, group, known } };
+  };
+  switch (error.code) {
+    case "commander.version":
+      return { kind: "version" };
+    case "commander.unknownCommand":
+      return unknownWord(node.args[0] ?? "");
+    case "commander.help":
+    case "commander.helpDisplayed": {
+      // A known word would have reached its own node.
+      const word = command ? undefined : wordAfter(path, words);
+      const isUnknown = word !== undefined && !word.startsWith("-");
+      return isUnknown ? unknownWord(word) : helpOf(path, words);
+    }
+    default:
+      return { kind: "invalid", problem: { error, program, node, command } };
   }
 }
 
-/** The commands that start with these words. */
-const below = (start: readonly string[], commands: readonly Command[]): readonly Command[] =>
-  commands.filter(({ words }) => startsWith(words, start));
+function helpOf(path: readonly string[], words: readonly string[]): ParsedLine {
+  const flag = words.find((word) => ["-h", "--help", "--"].includes(word));
+  return { kind: "help", path, brief: flag === "-h" || words.length === 0 };
+}
+
+/** The word of the command line after a path; undefined if flags stand between. */
+const wordAfter = (path: readonly string[], words: readonly string[]): string | undefined =>
+  startsWith(words, path) ? words[path.length] : undefined;
 
 /** Flags that print JSON, with the formats that they can be given with. */
 const jsonFormats: Readonly<Record<string, readonly string[]>> = {
@@ -227,7 +205,6 @@ const onlyValue =
     throw usage(`${long} has different values`, `${long} takes one value; remove the others`);
   };
 
-/** Collects the values of all uses in a list. */
 const repeatable = (option: Option) =>
   option.isBoolean()
     ? option

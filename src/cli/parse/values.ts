@@ -35,7 +35,7 @@ export async function checkValue(
   if (param.many) {
     const items = Array.isArray(typed) ? (typed as readonly string[]) : [String(typed)];
     const values: unknown[] = [];
-    for (const item of items) values.push(await single(label, param, item, sources));
+    for (const item of items) values.push(await checks[param.kind](label, param, item, sources));
     if (param.length)
       checkLength(label, String(values.length), param.length, [values.length, "times"]);
     return values;
@@ -44,35 +44,27 @@ export async function checkValue(
   if (typeof typed === "object" && "file" in typed) {
     return textValue(label, param, await sources.text(typed.file));
   }
-  return single(label, param, Array.isArray(typed) ? typed.join(" ") : String(typed), sources);
+  const text = Array.isArray(typed) ? typed.join(" ") : String(typed);
+  return checks[param.kind](label, param, text, sources);
 }
 
-function single(label: string, param: Param, text: string, sources: Sources): unknown {
-  switch (param.kind) {
-    case "text":
-    case "ref":
-      return textValue(label, param, text);
-    case "uuid":
-      return idValue(label, param, text);
-    case "integer":
-    case "number":
-      return numberValue(label, param, text);
-    case "flag":
-      return flagValue(label, text);
-    case "choice":
-      return choiceValue(label, param, text);
-    case "time":
-      return timeValue(label, text, sources);
-    case "duration":
-      return durationValue(label, text);
-    case "json":
-      return jsonValue(label, param, text, sources);
-    case "file":
-      return fileValue(label, param, text, sources);
-    case "content":
-      return sources.text(text);
-  }
-}
+/** Checks one word; gives its value, or a promise of it. */
+type Check = (label: string, param: Param, text: string, sources: Sources) => unknown;
+
+const checks: Readonly<Record<Param["kind"], Check>> = {
+  text: textValue,
+  ref: textValue,
+  uuid: idValue,
+  integer: numberValue,
+  number: numberValue,
+  flag: flagValue,
+  choice: choiceValue,
+  time: timeValue,
+  duration: (label, _, text) => durationValue(label, text),
+  json: jsonValue,
+  file: fileValue,
+  content: (_label, _param, text, sources) => sources.text(text),
+};
 
 function idValue(label: string, { listed }: Param, text: string): string {
   if (isUuid(text) || (listed && isIdPrefix(text.replace(/^id:/, "")))) return text;
@@ -135,7 +127,7 @@ function numberValue(label: string, { kind, range }: Param, text: string): numbe
   return value;
 }
 
-function flagValue(label: string, text: string): boolean {
+function flagValue(label: string, _: Param, text: string): boolean {
   if (text === "true") return true;
   if (text === "false") return false;
   throw invalidValue(label, text, "must be true or false");
@@ -171,7 +163,7 @@ export function durationValue(label: string, text: string): number {
  * A time as the API expects it. ISO 8601 is sent unchanged (the server reads it as UTC without a
  * zone, server §12); other times become UTC.
  */
-function timeValue(label: string, text: string, { now, timeZone }: Sources): string {
+function timeValue(label: string, _: Param, text: string, { now, timeZone }: Sources): string {
   if (isIsoTime(text)) return text;
   const time = timeInWords(text, now(), timeZone());
   if (time) return time.toISOString().replace(/\.\d{3}Z$/, "Z");

@@ -22,20 +22,17 @@ export interface Listing extends NounWords {
   /** Further values of the request for the list. */
   readonly fixed?: Values;
   /** Does a name select an object, too, beside an ID or its beginning? */
-  readonly byName: boolean;
+  readonly byName?: true;
 }
 
 /** An object of a list. */
 export type Listed = Readonly<Record<string, unknown>>;
 
-const named = { byName: true } as const;
-const nameless = { byName: false } as const;
-
 /** How each noun is listed. */
 export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
   kb: {
     ...nouns.kb,
-    ...named,
+    byName: true,
     row: listKnowledgeBases,
     show: [getKnowledgeBase, "dataset_id"],
     keyword: true,
@@ -43,19 +40,19 @@ export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
   },
   document: {
     ...nouns.document,
-    ...named,
+    byName: true,
     row: listDocuments,
     show: [getDocument, "document_id"],
     keyword: true,
   },
-  tag: { ...nouns.tag, ...named, row: listTags },
-  field: { ...nouns.field, ...named, row: listMetadataFields },
-  chunk: { ...nouns.chunk, ...nameless, row: listChunks },
-  child: { ...nouns.child, ...nameless, row: listChildChunks },
-  run: { ...nouns.run, ...nameless, row: listWorkflowLogs },
-  conversation: { ...nouns.conversation, ...nameless, row: listConversations },
-  variable: { ...nouns.variable, ...nameless, row: listConversationVariables },
-  annotation: { ...nouns.annotation, ...nameless, row: listAnnotations },
+  tag: { ...nouns.tag, byName: true, row: listTags },
+  field: { ...nouns.field, byName: true, row: listMetadataFields },
+  chunk: { ...nouns.chunk, row: listChunks },
+  child: { ...nouns.child, row: listChildChunks },
+  run: { ...nouns.run, row: listWorkflowLogs },
+  conversation: { ...nouns.conversation, row: listConversations },
+  variable: { ...nouns.variable, row: listConversationVariables },
+  annotation: { ...nouns.annotation, row: listAnnotations },
 };
 
 /** The values of a request that the list of a noun needs. */

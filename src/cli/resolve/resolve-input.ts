@@ -13,7 +13,6 @@ import { helpHint } from "../parse/input.ts";
 import type { Lookup } from "./listings.ts";
 import type { Resolved } from "./resolve-names.ts";
 
-/** The resolved names, by noun. */
 type ResolvedRefs = Map<Noun | ListedNoun, Resolved>;
 
 /**

@@ -43,7 +43,10 @@ export async function resolveName(
   }
   const isFile = noun === "document";
   const wanted = { name, prefix, isFile, byBase: isFile && lookup.effect === "reads" };
-  const { matches, names } = await find(noun, wanted, known, lookup);
+  const { matches, names } =
+    noun === "run"
+      ? await findRun(prefix ?? "", lookup)
+      : await findListed(listing, wanted, known, lookup);
   const [only] = matches;
   if (only === undefined) throw await unknownName(noun, text, { known, names, lookup });
   if (matches.length > 1) throw ambiguousText(listing, text, matches);
@@ -62,26 +65,14 @@ interface Wanted {
   readonly prefix: string | undefined;
   /** Is it the name of a file, in which `∕` (U+2215) stands for `/`? */
   readonly isFile: boolean;
-  /** Is the last part of a path enough? */
   readonly byBase: boolean;
   /** Is the list read once more, by a keyword without slashes? */
   readonly anySlash?: true;
 }
 
-/** The objects that match, and the names that were read. */
 interface Found {
   readonly matches: readonly Listed[];
   readonly names: readonly string[];
-}
-
-function find(
-  noun: Noun | ListedNoun,
-  wanted: Wanted,
-  known: Values,
-  lookup: Lookup,
-): Promise<Found> {
-  if (noun === "run") return findRun(wanted.prefix ?? "", lookup);
-  return findListed(listings[noun], wanted, known, lookup);
 }
 
 /**
@@ -139,11 +130,11 @@ async function findRun(prefix: string, lookup: Lookup): Promise<Found> {
   const matching = (ids: readonly unknown[]) =>
     ids.map(String).filter((id) => id.toLowerCase().startsWith(prefix));
   const followed = matching(await lookup.followedRuns());
-  const logs = await lookup.one(listings.run.row, {}).catch((error: unknown) => {
+  const logs = await wholeList(listings.run.row, {}, lookup).catch((error: unknown) => {
     if (followed.length === 0) throw error;
     return []; // the key may not open the log
   });
-  const logged = Array.isArray(logs) ? logs.map((row) => valueAt(row, "workflow_run.id")) : [];
+  const logged = logs.map((row) => valueAt(row, "workflow_run.id"));
   const ids = new Set([...followed, ...matching(logged)]);
   return { matches: [...ids].map((id) => ({ id })), names: [] };
 }
@@ -241,7 +232,6 @@ export async function objectOf(
   return lookup.one(row, { ...scopeOf(listing, known), [param]: resolved.id });
 }
 
-/** Characters of a name in an error. */
 const MAX_NAME = 100;
 
 /** The error for `id:` with a text that is not an ID. */
@@ -309,8 +299,9 @@ async function firstNames(
 ): Promise<readonly string[]> {
   if (!listing.keyword) return [];
   try {
-    const rows = await lookup.one(listing.row, { ...scopeOf(listing, known), ...listing.fixed });
-    const names = (Array.isArray(rows) ? rows : []).map((row) => isObject(row) && row["name"]);
+    const query = { ...scopeOf(listing, known), ...listing.fixed };
+    const rows = await wholeList(listing.row, query, lookup);
+    const names = rows.map((row) => isObject(row) && row["name"]);
     return names.filter((name) => typeof name === "string");
   } catch (error) {
     if (error instanceof ApiError) return []; // the error is that the name is unknown

@@ -8,7 +8,6 @@ import { visible } from "../../output/display-width.ts";
 import { maskKey } from "../../redact/keys.ts";
 import { redactText, redactValue, truncate } from "../../redact/text.ts";
 
-/** Characters of a body that are printed. */
 const MAX_PRINTED = 2000;
 /** Characters of a body that are buffered: redaction needs whole fields. */
 const MAX_BUFFERED = 64 * 1024;

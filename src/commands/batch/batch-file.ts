@@ -1,4 +1,4 @@
-import { missingPathHint } from "../../host/near-path.ts";
+import { missingPathHint } from "../../lib/did-you-mean.ts";
 import { resolve } from "node:path";
 import { CliError, diskProblem, reasonOf, usage } from "../../errors.ts";
 import type { ErrorInfo } from "../../errors.ts";

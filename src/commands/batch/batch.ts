@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import type { ConcurrencyOptions } from "../../api/adaptive-limit.ts";
-import type { Values } from "../../api/request.ts";
 import { CliError, diskProblem, DryRunShown, reasonOf } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { counted } from "../../lib/text.ts";
@@ -96,10 +95,7 @@ export async function* batch<T, R>(
   }
 }
 
-async function* openRows<T>(
-  rows: () => AsyncIterable<BatchRow<T>>,
-  { states }: BatchJournal,
-): AsyncGenerator<BatchRow<T>> {
+async function* openRows<T>(rows: () => AsyncIterable<BatchRow<T>>, { states }: BatchJournal) {
   for await (const each of rows()) if (states.get(each.row.number)?.kind !== "done") yield each;
 }
 
@@ -171,10 +167,8 @@ async function beginJournal<T>(
   }
 }
 
-async function* resolvedIn<T>(
-  rows: AsyncIterable<BatchRow<T>>,
-): AsyncGenerator<readonly [number, Values]> {
-  for await (const { row, resolved } of rows) if (resolved) yield [row.number, resolved];
+async function* resolvedIn<T>(rows: AsyncIterable<BatchRow<T>>) {
+  for await (const { row, resolved } of rows) if (resolved) yield [row.number, resolved] as const;
 }
 
 /** Ends a run: the journal is deleted after the output if all rows are done; otherwise throws what is left. */
@@ -186,12 +180,10 @@ async function conclude<T, R>(
   const { counts, journal } = run;
   const { ok, failed, unknown, skipped } = counts;
   const unsent = spec.file.count - ok - failed - unknown - skipped;
+  const others = Object.entries({ skipped, failed, unknown, "not sent": unsent });
   const summary = [
     `${ok} of ${formatRowCount(spec.file.count)} done`,
-    ...(skipped > 0 ? [`${skipped} skipped`] : []),
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(unknown > 0 ? [`${unknown} unknown`] : []),
-    ...(unsent > 0 ? [`${unsent} not sent`] : []),
+    ...others.flatMap(([end, count]) => (count > 0 ? [`${count} ${end}`] : [])),
   ].join(", ");
   const allDone = failed + unknown + unsent === 0;
   const reason = allDone && run.lostJournal ? undefined : run.reason;

@@ -2,7 +2,7 @@ import { AdaptiveLimit } from "../../api/adaptive-limit.ts";
 import { CliError, isFatal } from "../../errors.ts";
 import type { Context, ItemOutcome } from "../task/command-spec.ts";
 import { BatchRun } from "./batch-run.ts";
-import type { BatchRow, RowAttempt } from "./batch-run.ts";
+import type { BatchRow, CheckedRows, RowAttempt } from "./batch-run.ts";
 
 /** One of several items; `act` returns its ID, or undefined if there was nothing to do. */
 interface Item {
@@ -35,19 +35,16 @@ export async function* forEachItem(
     }
   };
   const total = items.length;
-  const run = new BatchRun<Item, ItemOutcome | undefined>(
-    { attempt, unsent: () => undefined },
-    {
-      count: total,
-      rows: () => rowsOf(items),
-      limiter: new AdaptiveLimit({ start: 1, max: 1 }),
-      report(done, failed, begun) {
-        const step = { done, total, unit: "items", failed };
-        if (begun) context.progress({ ...step, current: begun.name });
-      },
+  const sender = { attempt, unsent: () => undefined };
+  const checked: CheckedRows<Item> = {
+    count: total,
+    rows: () => rowsOf(items),
+    limiter: new AdaptiveLimit({ start: 1, max: 1 }),
+    report(done, failed, begun) {
+      if (begun) context.progress({ done, total, unit: "items", failed, current: begun.name });
     },
-    context,
-  );
+  };
+  const run = new BatchRun(sender, checked, context);
   for await (const { result } of run.results()) if (result) yield result;
   const { counts, reason } = run;
   const errors = failures.map((each) => each.error);
@@ -62,16 +59,12 @@ export async function* forEachItem(
   const [first] = failures;
   if (!first) return;
   const { outcome, error } = first;
+  const details = { failed: failures.map((each) => each.outcome) };
   const alike = failures.length === total && errors.every(({ kind }) => kind === error.kind);
   throw new CliError(
     alike ? error.kind : "partial",
     `${failures.length} of ${total} failed: ${noun} ${JSON.stringify(outcome.name)}: ${error.message}`,
-    {
-      isResult: true,
-      sideEffect,
-      details: { failed: failures.map((each) => each.outcome) },
-      hint: error.info.hint,
-    },
+    { isResult: true, sideEffect, details, hint: error.info.hint },
   );
 }
 

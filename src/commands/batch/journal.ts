@@ -4,12 +4,13 @@ import type { JournalFiles } from "../../lib/journal.ts";
 import { isObject } from "../../lib/json.ts";
 
 /** State of a row after an earlier run; rows without one were never sent. */
-export type JournalState =
-  /** Sent, but its end is unknown; `id` is what it has created, if that is known. */
-  | { readonly kind: "sent"; readonly id?: string | undefined }
-  | { readonly kind: "done"; readonly id?: string | undefined };
+export interface JournalState {
+  /** Is its end known? */
+  readonly kind: "sent" | "done";
+  /** What it has created, if that is known. */
+  readonly id?: string | undefined;
+}
 
-/** Resolved rows that are written together. */
 const RESOLVED_ROWS = 10_000;
 
 /**

@@ -2,8 +2,6 @@ import { isDeepStrictEqual } from "node:util";
 import { Script } from "node:vm";
 import { parseDuration } from "../../lib/numbers.ts";
 import { tryParseJson, valueAt } from "../../lib/json.ts";
-import { spanOf } from "./instants.ts";
-import type { SecondRange } from "./instants.ts";
 import type { ConditionReader, Operator } from "./reader.ts";
 
 /** Type of a field: a number, seconds, a share from 0 to 1, Unix seconds, text, or any JSON value. */
@@ -50,7 +48,6 @@ const claim = (test: Test, negated = false): Claim => ({
   },
 });
 
-/** Claims that the field exists, or does not. */
 const exists = (expected: boolean): Claim => ({
   evaluate({ value, missing, actual }) {
     const unknown = value === undefined && missing === "unknown";
@@ -178,7 +175,6 @@ export function readComparison(
 
 const unquoted = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text;
 
-/** The value in the unit of the field, or a message. */
 function numberIn(text: string, kind: FieldKind): number | string {
   const number = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
   if (kind === "seconds") {
@@ -284,7 +280,6 @@ type Form<R, S> = (reader: ConditionReader, subject: S, phrase: string) => R;
  */
 export type Forms<R, S = undefined> = Readonly<Record<string, Form<R, S>>>;
 
-/** The phrases with which a pattern begins. */
 const phrasesOf = (pattern: string): string[] =>
   (/^[a-z|-]+(?: [a-z|-]+)*/.exec(pattern)?.[0] ?? "").split("|");
 
@@ -303,4 +298,31 @@ export function readForm<R, S>(
   const phrase = reader.oneOf([...byPhrase.keys()], otherwise);
   const form = byPhrase.get(phrase) as Form<R, S>; // one of its keys
   return form(reader, subject, phrase);
+}
+
+/** The seconds of the epoch that a time means: a day, a minute or one second. */
+export interface SecondRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const isoTime = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(:\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+
+/**
+ * Reads a time, in UTC without a zone; undefined if it is none or not on the calendar.
+ *
+ *     2026-05-01 → all its seconds    2026-05-01T10:00Z → those of the minute    1777593600 → itself
+ */
+export function spanOf(text: string): SecondRange | undefined {
+  if (/^\d{9,11}$/.test(text)) return { first: Number(text), last: Number(text) };
+  const [whole, seconds, zone] = isoTime.exec(text) ?? [];
+  if (whole === undefined) return undefined;
+  const isDay = whole.length === 10;
+  const ms = Date.parse(isDay || zone !== undefined ? whole : `${whole}Z`);
+  // `Date.parse` takes 30 February for 2 March.
+  const day = new Date(`${whole.slice(0, 10)}T00:00Z`);
+  if (Number.isNaN(ms) || day.toISOString().slice(8, 10) !== whole.slice(8, 10)) return undefined;
+  const first = Math.floor(ms / 1000);
+  const length = isDay ? 86_400 : 60;
+  return { first, last: seconds === undefined ? first + length - 1 : first };
 }

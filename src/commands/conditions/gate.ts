@@ -1,13 +1,7 @@
 import { CliError } from "../../errors.ts";
 import type { Section } from "../../output/report-model.ts";
 import { parseCondition } from "./parser.ts";
-import type { Check, Scope } from "./parser.ts";
-
-/** A condition of --fail-if, which must not hold. */
-interface GateCondition<T> {
-  readonly text: string;
-  readonly check: Check<T>;
-}
+import type { Scope } from "./parser.ts";
 
 /** The result of a condition of --fail-if, as in JSON. */
 export interface ConditionResult {
@@ -23,13 +17,16 @@ export interface ConditionResult {
   readonly verdict: "passed" | "failed" | "unmeasured";
 }
 
-/** Parses the conditions of --fail-if. Throws `usage` with the position of a mistake. */
-export const parseGate = <T>(texts: readonly string[], scope: Scope<T>): GateCondition<T>[] =>
+/** Parses the conditions of --fail-if, which must not hold. Throws `usage` with the position of a mistake. */
+export const parseGate = <T>(texts: readonly string[], scope: Scope<T>) =>
   texts.map((text) => ({ text, check: parseCondition("--fail-if", text, scope) }));
+
+/** A condition that holds fails the check. */
+const verdicts = { true: "failed", false: "passed", undefined: "unmeasured" } as const;
 
 /** Evaluates each condition for each subject. */
 export const evaluateGate = <T>(
-  conditions: readonly GateCondition<T>[],
+  conditions: ReturnType<typeof parseGate<T>>,
   { fields }: Scope<T>,
   subjects: readonly { readonly subject: T; readonly label?: string }[],
 ): ConditionResult[] =>
@@ -45,15 +42,10 @@ export const evaluateGate = <T>(
         figure: names.join(", "),
         value: typeof value === "number" ? value : null,
         actual,
-        verdict: verdictOf(passed),
+        verdict: verdicts[`${passed}`],
       };
     });
   });
-
-function verdictOf(holds: boolean | undefined): ConditionResult["verdict"] {
-  if (holds === undefined) return "unmeasured";
-  return holds ? "failed" : "passed";
-}
 
 /** The verdict of a failed check: exit code 14 after the result is printed. */
 export const gateError = (message: string, details?: unknown, hint?: string): CliError =>

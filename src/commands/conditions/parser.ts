@@ -71,15 +71,12 @@ function hintFor<T>({ fields, sentences }: Scope<T>): string | undefined {
 }
 
 function readAlternatives<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
-  const parts = [readConjunction(reader, scope)];
-  while (reader.takesConnective("or")) parts.push(readConjunction(reader, scope));
-  return joined(parts, true);
-}
-
-function readConjunction<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
-  const parts = [readTerm(reader, scope)];
-  while (reader.takesConnective("and")) parts.push(readTerm(reader, scope));
-  return joined(parts, false);
+  const series = (word: "and" | "or", readPart: () => Check<T>) => {
+    const parts = [readPart()];
+    while (reader.takesConnective(word)) parts.push(readPart());
+    return joined(parts, word === "or");
+  };
+  return series("or", () => series("and", () => readTerm(reader, scope)));
 }
 
 function readTerm<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
@@ -142,10 +139,8 @@ export function readFieldCheck<T>(
   const named = { name, kind: field.kind };
   const operator = reader.operator();
   if (operator) return fieldCheck(name, field, readComparison(reader, named, operator));
-  const otherwise = {
-    problem: `missing operator: ${operators.join(" ")}`,
-    hint: exampleOf(named),
-  };
+  const problem = `missing operator: ${operators.join(" ")}`;
+  const otherwise = { problem, hint: exampleOf(named) };
   return fieldCheck(name, field, readForm(reader, claimForms, named, otherwise));
 }
 
@@ -166,17 +161,14 @@ function fieldCheck<T>(
   };
 }
 
-/** The fields of a run that its sentences are about. */
 type RunFields<T> = Readonly<Record<"status" | "elapsed" | "tokens" | "steps", ConditionField<T>>>;
 
-/** Whether a number of the run is within the limit. */
 const isLimited = <T>(
   fields: RunFields<T>,
   name: "elapsed" | "tokens" | "steps",
   limit: Limit,
 ): Check<T> => fieldCheck(name, fields[name], isWithin(limit));
 
-/** Whether the run ended like this, and if so, within the limit. */
 function hasEnded<T>(fields: RunFields<T>, status: string, limit: Limit | undefined): Check<T> {
   const end = fieldCheck("status", fields.status, equals(status));
   if (limit === undefined) return end;

@@ -24,12 +24,6 @@ export interface Written {
   readonly at: number;
 }
 
-/** The words with which a condition can begin. */
-export interface FirstWords {
-  readonly fields: readonly string[];
-  readonly sentences: readonly string[];
-}
-
 /**
  * Reads a condition from left to right. Every method throws `usage` with the position of a mistake.
  *
@@ -37,20 +31,19 @@ export interface FirstWords {
  */
 export class ConditionReader {
   private readonly condition: string;
-  /** The source of the condition in errors, such as `--expect`. */
   private readonly source: string;
   /** The hint of errors without a better one. */
   private readonly hint: string;
-  private readonly firstWords: FirstWords;
+  /** The words with which a condition can begin. */
+  private readonly firstWords: Readonly<Record<"fields" | "sentences", readonly string[]>>;
   private position = 0;
-  /** Number of open parentheses. */
   private depth = 0;
 
   constructor(
     source: string,
     condition: string,
     hint = `run ${commandLine("wf help", ["conditions"])} for the syntax`,
-    firstWords: FirstWords = { fields: [], sentences: [] },
+    firstWords: ConditionReader["firstWords"] = { fields: [], sentences: [] },
   ) {
     this.source = source;
     this.condition = condition;
@@ -97,7 +90,6 @@ export class ConditionReader {
     return found;
   }
 
-  /** How many words of the phrase come next. */
   private matching(phrase: string): number {
     const start = this.position;
     const words = phrase.split(" ");
@@ -168,11 +160,8 @@ export class ConditionReader {
   /** Reads a quoted string. */
   text(what = "a text in quotes"): string {
     const match = this.read(QUOTED);
-    if (!match) {
-      throw this.isQuoted()
-        ? this.error(this.position, "missing closing quote")
-        : this.missing(what);
-    }
+    if (!match && this.isQuoted()) throw this.error(this.position, "missing closing quote");
+    if (!match) throw this.missing(what);
     const [whole, double, single = ""] = match;
     if (double === undefined) return single;
     try {
@@ -241,7 +230,6 @@ export class ConditionReader {
     }
   }
 
-  /** Reads the text of a JSON value, to its closing bracket. */
   private jsonText(): string {
     const start = this.position;
     let open = 0;

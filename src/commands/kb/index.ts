@@ -1,6 +1,6 @@
 import { rows, tasks } from "../task/command-spec.ts";
 import type { Feature } from "../task/command-spec.ts";
-import type { startRecord } from "./undo/index.ts";
+import type { startRecord } from "./backup/index.ts";
 
 /** What `kb` can do. */
 export const kbFeatures: readonly Feature[] = [
@@ -11,36 +11,36 @@ export const kbFeatures: readonly Feature[] = [
   rows("tag", () => import("../../operations/tags.ts")),
   rows("pipeline", () => import("../../operations/pipeline.ts")),
   tasks("open search", () => import("./knowledge/command.ts"), {
-    kbOpen: () => import("./knowledge/open.ts"),
-    kbSearch: () => import("./knowledge/search.ts"),
+    kbOpen: async () => ({ run: (await import("./knowledge/search.ts")).open }),
+    kbSearch: async () => ({ run: (await import("./knowledge/search.ts")).search }),
   }),
   tasks("doc cat", () => import("./documents/command.ts"), {
     docList: () => import("./documents/list.ts"),
-    docWait: () => import("./documents/wait.ts"),
-    docReplace: () => import("./documents/replace.ts"),
+    docWait: () => import("./documents/indexing-status.ts"),
+    docReplace: async () => ({ run: (await import("./documents/contents.ts")).replace }),
     docRename: () => import("./documents/rename.ts"),
-    docDownload: () => import("./documents/download.ts"),
-    docCat: () => import("./documents/cat.ts"),
+    docDownload: async () => ({ run: (await import("./documents/contents.ts")).download }),
+    docCat: async () => ({ run: (await import("./documents/contents.ts")).cat }),
   }),
   tasks("chunk", () => import("./chunks/command.ts"), {
     chunkPreview: () => import("./chunks/preview.ts"),
-    chunkExport: () => import("./chunks/export.ts"),
+    chunkExport: async () => ({ run: (await import("./chunks/sheet.ts")).exportChunks }),
     chunkImport: () => import("./chunks/import.ts"),
   }),
   tasks("metadata", () => import("./metadata/command.ts"), {
     metadataSet: () => import("./metadata/set.ts"),
-    enableBuiltIn: async () => (await import("./metadata/built-in.ts")).enable,
-    disableBuiltIn: async () => (await import("./metadata/built-in.ts")).disable,
+    enableBuiltIn: async () => (await import("./metadata/set.ts")).enable,
+    disableBuiltIn: async () => (await import("./metadata/set.ts")).disable,
   }),
   tasks("tag", () => import("./tags/command.ts"), {
     tagUnbind: () => import("./tags/unbind.ts"),
   }),
   tasks("pipeline", () => import("./pipelines/command.ts"), {
     pipelineRun: () => import("./pipelines/run.ts"),
-    pipelineNode: () => import("./pipelines/node.ts"),
+    pipelineNode: async () => ({ run: (await import("./pipelines/run.ts")).runNode }),
   }),
   tasks("model", () => import("./models/command.ts"), {
-    modelList: () => import("./models/list.ts"),
+    modelList: () => import("./models/models.ts"),
   }),
   tasks("sync status", () => import("./sync/command.ts"), {
     kbSync: () => import("./sync/sync.ts"),
@@ -63,8 +63,9 @@ export const kbFeatures: readonly Feature[] = [
   tasks("lint", () => import("./lint/command.ts"), {
     kbLint: () => import("./lint/lint.ts"),
   }),
-  tasks("check", () => import("./check/command.ts"), {
+  tasks("check heal", () => import("./check/command.ts"), {
     kbCheck: () => import("./check/check.ts"),
+    kbHeal: () => import("./check/heal.ts"),
   }),
   tasks("export import copy verify", () => import("./snapshot/command.ts"), {
     kbExport: () => import("./snapshot/export.ts"),
@@ -72,24 +73,19 @@ export const kbFeatures: readonly Feature[] = [
     kbCopy: () => import("./snapshot/copy.ts"),
     kbVerify: () => import("./snapshot/verify.ts"),
   }),
-  tasks("backup", () => import("./backup/command.ts"), {
+  tasks("backup undo", () => import("./backup/command.ts"), {
     kbBackup: () => import("./backup/backup.ts"),
-    backupList: () => import("./backup/list.ts"),
-    backupDiff: () => import("./backup/diff.ts"),
-    backupRestore: () => import("./backup/restore.ts"),
+    backupList: async () => ({ run: (await import("./backup/snapshots.ts")).listSnapshots }),
+    backupDiff: async () => ({ run: (await import("./backup/snapshots.ts")).diffSnapshots }),
+    backupRestore: async () => ({ run: (await import("./backup/snapshots.ts")).restoreSnapshot }),
     backupDrill: () => import("./backup/drill.ts"),
-    backupPrune: () => import("./backup/prune.ts"),
-  }),
-  tasks("heal", () => import("./heal/command.ts"), {
-    kbHeal: () => import("./heal/heal.ts"),
-  }),
-  tasks("undo", () => import("./undo/command.ts"), {
-    kbUndo: () => import("./undo/undo.ts"),
+    backupPrune: async () => ({ run: (await import("./backup/snapshots.ts")).pruneSnapshots }),
+    kbUndo: () => import("./backup/undo.ts"),
   }),
   tasks("pull plan apply", () => import("./declarative/command.ts"), {
-    kbPull: () => import("./declarative/pull.ts"),
-    kbPlan: async () => (await import("./declarative/apply.ts")).plan,
-    kbApply: async () => (await import("./declarative/apply.ts")).apply,
+    kbPull: () => import("./declarative/file.ts"),
+    kbPlan: async () => ({ run: (await import("./declarative/apply.ts")).plan }),
+    kbApply: async () => ({ run: (await import("./declarative/apply.ts")).apply }),
   }),
   tasks("mcp", () => import("./mcp/command.ts"), {
     kbMcp: () => import("./mcp/mcp.ts"),
@@ -101,4 +97,4 @@ export { kbRules } from "./rules/index.ts";
 
 /** Backs up a knowledge base before a command and records it, for `kb undo`; returns what ends the record. */
 export const recordKbChange: typeof startRecord = async (...given) =>
-  (await import("./undo/index.ts")).startRecord(...given);
+  (await import("./backup/index.ts")).startRecord(...given);

@@ -9,7 +9,7 @@ export const sharedFeatures: readonly Feature[] = [
     profileShow: async () => (await import("./login/profile.ts")).showProfile,
     profileUse: async () => (await import("./login/profile.ts")).useProfile,
     profileRemove: async () => (await import("./login/profile.ts")).removeProfile,
-    configExplain: () => import("./login/explain.ts"),
+    configExplain: async () => (await import("./login/profile.ts")).explainConfig,
   }),
   tasks("api", () => import("./api/command.ts"), {
     api: () => import("./api/api.ts"),

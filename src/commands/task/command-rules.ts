@@ -1,7 +1,6 @@
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Context } from "./command-spec.ts";
 
-/** Values by parameter. */
 type Values = Readonly<Record<string, unknown>>;
 
 /** What is lost with a deleted object, as its prompt and its dry run say it. */

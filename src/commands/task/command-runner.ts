@@ -16,13 +16,13 @@ export interface CallableCommand {
   /** Program and words: `["kb", "tag", "rename"]`. */
   readonly words: readonly string[];
   readonly summary: string;
-  readonly about: string | undefined;
+  readonly about?: string | undefined;
   readonly effect: "reads" | "writes" | "destroys";
   /** Operations it may send. */
   readonly sends: readonly AnyOperation[];
   /** Does it need no file of this machine and no terminal? */
   readonly isTool: boolean;
-  readonly key: "dataset" | "app" | undefined;
+  readonly key?: "dataset" | "app" | undefined;
   readonly returns: Returns<never>;
   readonly arguments: readonly CommandArgument[];
 }

@@ -228,7 +228,6 @@ export interface Feature {
   load(): Promise<readonly (AnyOperation | Task)[]>;
 }
 
-/** The code of each task that a module declares. */
 type CodeOf<M> = {
   readonly [Name in keyof M as M[Name] extends TaskSpec<infer _> ? Name : never]: () => Promise<
     M[Name] extends TaskSpec<infer P extends Params> ? TaskCode<P> : never

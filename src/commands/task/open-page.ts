@@ -35,7 +35,6 @@ export async function* openPage(
   yield url;
 }
 
-/** A program that opens an address. */
 interface Browser {
   readonly command: string;
   readonly args: readonly string[];

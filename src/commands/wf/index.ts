@@ -4,11 +4,9 @@ import type { Context, Feature } from "../task/command-spec.ts";
 /** What `wf` can do. */
 export const workflowFeatures: readonly Feature[] = [
   rows("form", () => import("../../operations/forms.ts")),
-  rows("file", () => import("../../operations/files.ts")),
-  rows("conversation message feedback", () => import("../../operations/chats.ts")),
-  rows("text", () => import("../../operations/completions.ts")),
+  rows("file audio", () => import("../../operations/files.ts")),
+  rows("conversation message feedback text", () => import("../../operations/chats.ts")),
   rows("app user", () => import("../../operations/apps.ts")),
-  rows("audio", () => import("../../operations/audio.ts")),
   rows("annotation", () => import("../../operations/annotations.ts")),
   tasks("run retry show", () => import("./run/command.ts"), {
     workflowRun: () => import("./run/run.ts"),
@@ -19,7 +17,7 @@ export const workflowFeatures: readonly Feature[] = [
     workflowEvents: () => import("./events/events.ts"),
   }),
   tasks("wait stop chat", () => import("./runs/command.ts"), {
-    workflowWait: () => import("./runs/wait.ts"),
+    workflowWait: async () => (await import("./runs/run-state.ts")).runWait,
     workflowStop: () => import("./runs/stop.ts"),
     stopReply: async () => (await import("./runs/stop.ts")).chatStop,
   }),
@@ -33,6 +31,7 @@ export const workflowFeatures: readonly Feature[] = [
     testMerge: () => import("./test/merge.ts"),
     testPlan: () => import("./test/plan.ts"),
     testScore: () => import("./test/score.ts"),
+    testFlaky: () => import("./test/flaky.ts"),
     testSchema: () => import("./test/file/schema.ts"),
   }),
   tasks("test", () => import("./test/drafts/command.ts"), {
@@ -41,15 +40,12 @@ export const workflowFeatures: readonly Feature[] = [
   tasks("test", () => import("./test/judging/command.ts"), {
     testCalibrate: () => import("./test/judging/calibrate.ts"),
   }),
-  tasks("test", () => import("./test/flaky/command.ts"), {
-    testFlaky: () => import("./test/flaky/flaky.ts"),
-  }),
   tasks("test", () => import("./test/review/command.ts"), {
     testReview: () => import("./test/review/review.ts"),
     testAccept: () => import("./test/review/accept.ts"),
   }),
   tasks("form", () => import("./forms/command.ts"), {
-    formSubmit: () => import("./forms/submit.ts"),
+    formSubmit: () => import("./forms/dialog.ts"),
     formList: () => import("./forms/list.ts"),
   }),
   tasks("logs", () => import("./logs/command.ts"), {
@@ -74,8 +70,8 @@ export const workflowFeatures: readonly Feature[] = [
     replyStatus: async () => (await import("./annotations/reply.ts")).status,
   }),
   tasks("app open", () => import("./app/command.ts"), {
-    appInfo: () => import("./app/info.ts"),
-    workflowOpen: () => import("./app/open.ts"),
+    appInfo: async () => (await import("./app/application.ts")).info,
+    workflowOpen: () => import("./app/application.ts"),
   }),
   tasks("mcp", () => import("./mcp/command.ts"), {
     wfMcp: () => import("./mcp/mcp.ts"),

@@ -8,7 +8,8 @@ export interface JUnitCase {
   readonly failure?: string | undefined;
   /** Why it could not be decided. */
   readonly error?: string | undefined;
-  readonly skipped?: boolean;
+  /** Whether it does not count, or why. */
+  readonly skipped?: boolean | string;
 }
 
 /** Test cases under the name of their suite. */
@@ -41,7 +42,7 @@ const suiteLines = ({ name, cases }: JUnitSuite): string[] => [
 
 function countsOf(cases: readonly JUnitCase[]): string {
   const count = (is: (each: JUnitCase) => boolean) => cases.filter(is).length;
-  const skipped = count((each) => each.skipped === true);
+  const skipped = count((each) => Boolean(each.skipped));
   return [
     `tests="${cases.length}"`,
     `failures="${count(({ failure }) => failure !== undefined)}"`,
@@ -57,7 +58,9 @@ function caseText(suite: string, { name, seconds = 0, ...ends }: JUnitCase): str
     `${head}>\n      <${kind} message="${escapeXml(text.split("\n", 1)[0] ?? "")}">${escapeXml(text)}</${kind}>\n    </testcase>`;
   if (ends.failure !== undefined) return problem("failure", ends.failure);
   if (ends.error !== undefined) return problem("error", ends.error);
-  return ends.skipped ? `${head}>\n      <skipped/>\n    </testcase>` : `${head}/>`;
+  if (!ends.skipped) return `${head}/>`;
+  const why = ends.skipped === true ? "" : ` message="${escapeXml(ends.skipped)}"`;
+  return `${head}>\n      <skipped${why}/>\n    </testcase>`;
 }
 
 const entities: Readonly<Record<string, string>> = {

@@ -13,7 +13,6 @@ export interface Lines {
   readonly last: boolean;
 }
 
-/** Maximum length of a line. */
 const MAX_LINE = 2 ** 26;
 
 /**

@@ -54,12 +54,12 @@ export async function* readFileRows(
   parts: AsyncIterable<Lines> | Iterable<Lines>,
   onMistake: (mistake: Mistake) => void,
 ): AsyncGenerator<FileRows> {
-  let reader: CsvReader | JsonReader | undefined;
+  let reader: RowReader | undefined;
   for await (const { lines, last } of parts) {
     const first = lines.find(({ text }) => text.trim() !== "");
     if (!reader && !first) continue;
     reader ??= isJson(name, first?.text ?? "")
-      ? new JsonReader(onMistake)
+      ? jsonReader(onMistake)
       : new CsvReader((await import("csv-parse/sync")).parse, onMistake);
     const rows = reader.read(lines, last);
     yield { rows, columns: reader.columns, header: reader.header };
@@ -175,45 +175,38 @@ function textIn(name: string, bytes: Uint8Array, before = 0): string {
 const isJson = (name: string, start: string): boolean =>
   /\.(jsonl|ndjson)$/i.test(name) || (!name.endsWith(".csv") && /^\s*[{[]/.test(start));
 
-class JsonReader {
-  readonly columns = undefined;
-  readonly header = undefined;
-  private readonly onMistake: (mistake: Mistake) => void;
-  private count = 0;
+/** Reads lines of a file as rows. */
+interface RowReader extends Omit<FileRows, "rows"> {
+  read(lines: readonly Line[], last: boolean): FileRow[];
+}
 
-  constructor(onMistake: (mistake: Mistake) => void) {
-    this.onMistake = onMistake;
-  }
-
-  read(lines: readonly Line[]): FileRow[] {
-    const rows: FileRow[] = [];
-    for (const { number: line, text } of lines) {
+function jsonReader(onMistake: (mistake: Mistake) => void): RowReader {
+  let count = 0;
+  const read = (lines: readonly Line[]) =>
+    lines.flatMap(({ number: line, text }) => {
       const raw = withoutEnd(text);
-      if (raw.trim() === "") continue;
-      const values = this.objectIn(line, raw);
-      if (values) rows.push({ number: ++this.count, line, values, raw });
-    }
-    return rows;
-  }
+      const value = raw.trim() === "" ? undefined : parsedObject(raw);
+      if (value === undefined) return [];
+      if ("values" in value) return [{ number: ++count, line, ...value, raw }];
+      onMistake({ line, ...value });
+      return [];
+    });
+  return { columns: undefined, header: undefined, read };
+}
 
-  private objectIn(line: number, text: string): Record<string, unknown> | undefined {
-    const problem = "expected one JSON object per line";
-    if (text.trimStart().startsWith("[")) {
-      this.onMistake({ line, problem: `${problem}, not an array` });
-      return undefined;
-    }
-    try {
-      const value: unknown = JSON.parse(text);
-      if (isObject(value)) return value;
-      this.onMistake({ line, problem });
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error; // onMistake may throw
-      // Node reports the position of some mistakes only.
-      const at = /at position (\d+)/.exec(error.message)?.[1];
-      const column = at === undefined ? undefined : String(Number(at) + 1);
-      this.onMistake({ line, column, problem: "invalid JSON", reason: error.message });
-    }
-    return undefined;
+/** The values of a line of JSON Lines, or its mistake. */
+function parsedObject(text: string): Pick<FileRow, "values"> | Omit<Mistake, "line"> {
+  const problem = "expected one JSON object per line";
+  if (text.trimStart().startsWith("[")) return { problem: `${problem}, not an array` };
+  try {
+    const values: unknown = JSON.parse(text);
+    return isObject(values) ? { values } : { problem };
+  } catch (error) {
+    // Node reports the position of some mistakes only.
+    const { message } = error as SyntaxError; // it throws nothing else
+    const at = /at position (\d+)/.exec(message)?.[1];
+    const column = at === undefined ? undefined : String(Number(at) + 1);
+    return { column, problem: "invalid JSON", reason: message };
   }
 }
 
@@ -226,7 +219,6 @@ class CsvReader {
   private readonly parse: typeof parse;
   private readonly onMistake: (mistake: Mistake) => void;
   private count = 0;
-  /** The lines of an incomplete row. */
   private open: readonly Line[] = [];
 
   constructor(parser: typeof parse, onMistake: (mistake: Mistake) => void) {
@@ -274,7 +266,6 @@ class CsvReader {
     }
   }
 
-  /** The cells of one row; undefined after reporting a mistake. */
   private validCells(raw: string, line: number): readonly string[] | undefined {
     const cells = this.cellsOf([raw]);
     if (Array.isArray(cells)) return cells[0];
@@ -287,7 +278,6 @@ class CsvReader {
     this.onMistake({ line, column: this.columns?.[at] ?? String(at + 1), problem });
   }
 
-  /** The cells of each row, or the first mistake. */
   private cellsOf(raws: readonly string[]): string[][] | CsvError {
     try {
       return this.parse(raws.map(withoutEnd).join("\n"), {
@@ -306,7 +296,6 @@ const problems: Readonly<Record<string, string>> = {
   INVALID_OPENING_QUOTE: "quote inside an unquoted value",
 };
 
-/** Can lines behind an open quote still be one row? */
 const isOneRow = (lines: readonly Line[]): boolean =>
   lines.length <= MAX_ROW_LINES &&
   lines.reduce((length, { text }) => length + text.length, 0) <= MAX_ROW;

@@ -11,7 +11,6 @@ const broken = (why: string, cause?: unknown) =>
 
 const wrongLength = "the length of a file does not match";
 
-/** Signatures of the parts of a ZIP. */
 const signature = {
   file: 0x04034b50,
   descriptor: 0x08074b50,
@@ -74,7 +73,6 @@ async function skipPart(begin: number, input: Input): Promise<void> {
   else throw broken("unknown data between its files");
 }
 
-/** A 64-bit length. */
 function lengthOf(bytes: Buffer, at: number): number {
   if (at + 8 > bytes.length) throw broken("a length is missing");
   return Number(bytes.readBigUInt64LE(at));
@@ -97,34 +95,25 @@ async function headOf(input: Input): Promise<FileHeader> {
   const extra = (await input.take(name + fixed.readUInt16LE(24))).subarray(name);
   if ((flags & 1) !== 0) throw broken("encrypted file");
   if (method !== 0 && method !== 8) throw broken("unknown compression method");
-  const wide = wideLengths(extra);
-  const compressed = method === 8;
+  const lengths = wideLengths(extra);
+  const [compressed, wide] = [method === 8, lengths !== undefined];
   if ((flags & 8) !== 0) {
     if (!compressed) throw broken("a file has no length");
-    return {
-      compressed,
-      checksum: 0,
-      compressedLength: undefined,
-      length: undefined,
-      wide: wide !== undefined,
-    };
+    return { compressed, checksum: 0, compressedLength: undefined, length: undefined, wide };
   }
   const [inside, length] = [fixed.readUInt32LE(14), fixed.readUInt32LE(18)];
-  const long = (short: number, at: number) => {
-    if (short !== 0xffffffff || !wide) return short;
-    return lengthOf(wide, at);
-  };
+  const long = (short: number, at: number) =>
+    short === 0xffffffff && lengths ? lengthOf(lengths, at) : short;
   return {
     compressed,
     checksum: fixed.readUInt32LE(10),
     length: long(length, 0),
     // The field has only the lengths that do not fit, the uncompressed one first.
     compressedLength: long(inside, length === 0xffffffff ? 8 : 0),
-    wide: wide !== undefined,
+    wide,
   };
 }
 
-/** The extra field with 64-bit lengths. */
 function wideLengths(extra: Buffer): Buffer | undefined {
   for (let at = 0; at + 4 <= extra.length;) {
     const end = at + 4 + extra.readUInt16LE(at + 2);
@@ -199,20 +188,10 @@ async function contentOf(inflate: InflateRaw): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** Buffered reader of the bytes of a ZIP. */
-interface Input {
-  /** Exactly `length` bytes. */
-  readonly take: (length: number) => Promise<Buffer>;
-  /** At least one and at most `max` bytes. */
-  readonly some: (max: number) => Promise<Buffer>;
-  /** Puts the last bytes back. */
-  readonly unread: (length: number) => void;
-  /** Discards the rest. */
-  readonly drain: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}
+type Input = ReturnType<typeof inputOf>;
 
-function inputOf(bytes: AsyncIterable<Uint8Array>): Input {
+/** Buffered reader of the bytes of a ZIP. */
+function inputOf(bytes: AsyncIterable<Uint8Array>) {
   const pieces = bytes[Symbol.asyncIterator]();
   let [held, at]: [Buffer, number] = [Buffer.alloc(0), 0];
   const more = async () => {
@@ -220,6 +199,7 @@ function inputOf(bytes: AsyncIterable<Uint8Array>): Input {
     if (done) throw broken("unexpected end");
     [held, at] = [Buffer.from(value.buffer, value.byteOffset, value.byteLength), 0];
   };
+  /** At least one and at most `max` bytes. */
   const some = async (max: number) => {
     while (at === held.length) await more();
     const piece = held.subarray(at, Math.min(held.length, at + max));
@@ -228,13 +208,15 @@ function inputOf(bytes: AsyncIterable<Uint8Array>): Input {
   };
   return {
     some,
-    async take(length) {
+    /** Exactly `length` bytes. */
+    async take(length: number) {
       const parts: Buffer[] = [];
       for (let left = length; left > 0; left -= parts.at(-1)?.length ?? 0)
         parts.push(await some(left));
       return Buffer.concat(parts);
     },
-    unread: (length) => (at -= length),
+    /** Puts the last bytes back. */
+    unread: (length: number) => (at -= length),
     async drain() {
       while (!(await pieces.next()).done);
     },

@@ -81,32 +81,25 @@ function spliceOf({ path, key, text, after }: YamlEdit, place: Place): Splice | 
     : added(map, { key, text, before: before.at(-1) }, place);
 }
 
-/** Replaces a value. */
 function replaced(map: YAMLMap, value: Node, text: string, place: Place): Splice | undefined {
   const [from, to] = value.range ?? [];
   const isText = place.yaml.isScalar(value) || place.yaml.isAlias(value);
   if (from === undefined || to === undefined || !isText) return undefined;
   const old = place.source.slice(from, to);
   const isLast = old.endsWith("\n") || /^[ \t]*(\r?\n|$)/.test(place.source.slice(to));
-  const written = scalar(text, {
-    indent: columnOf(map, place),
-    inFlow: map.flow === true,
-    oneLine: !isLast,
-    place,
-  });
+  const isQuoted = map.flow === true || (!isLast && text.includes("\n"));
+  const written = scalar(text, columnOf(map, place), isQuoted, place);
   return { from, to, text: old.endsWith("\n") ? written + lineEnd(place) : written };
 }
 
-/** Adds an item to a list of texts. */
 function appended(list: YAMLSeq<Node>, text: string, place: Place): Splice | undefined {
   const last = list.items.at(-1);
   const end = last?.range?.[1];
   if (end === undefined || !place.yaml.isScalar(last)) return undefined;
   const indent = columnOf(list, place);
-  if (list.flow)
-    return { from: end, to: end, text: `, ${scalar(text, { indent, inFlow: true, place })}` };
-  const item = `- ${scalar(text, { indent, place })}`;
-  return lineAfter(end, " ".repeat(indent) + item, place);
+  const written = scalar(text, indent, list.flow === true, place);
+  if (list.flow) return { from: end, to: end, text: `, ${written}` };
+  return lineAfter(end, `${" ".repeat(indent)}- ${written}`, place);
 }
 
 /** Adds a key to a block mapping: in a line of its own after `before`, or else as its first key. */
@@ -116,7 +109,7 @@ function added(
   place: Place,
 ): Splice | undefined {
   const indent = columnOf(map, place);
-  const line = `${key}: ${scalar(text, { indent, place })}`;
+  const line = `${key}: ${scalar(text, indent, false, place)}`;
   const end = before?.value?.range?.[1];
   if (end !== undefined) return lineAfter(end, " ".repeat(indent) + line, place);
   const start = map.range?.[0];
@@ -130,11 +123,7 @@ function addedInFlow(map: YAMLMap, key: string, text: string, place: Place): Spl
   if (end === undefined) return undefined;
   const isJson = place.source[last?.key.range?.[0] ?? 0] === '"';
   const name = isJson ? JSON.stringify(key) : key;
-  return {
-    from: end,
-    to: end,
-    text: `, ${name}: ${scalar(text, { indent: 0, inFlow: true, place })}`,
-  };
+  return { from: end, to: end, text: `, ${name}: ${scalar(text, 0, true, place)}` };
 }
 
 /** A line after that of an offset, which may be the start of the next one. */
@@ -148,31 +137,19 @@ function lineAfter(offset: number, line: string, place: Place): Splice {
 
 const lineEnd = ({ source }: Place): string => (source.includes("\r\n") ? "\r\n" : "\n");
 
-/** Columns before a collection. */
 function columnOf({ range }: Node, { source }: Place): number {
   const start = range?.[0] ?? 0;
   return start - (source.lastIndexOf("\n", start - 1) + 1);
 }
 
-/** Where a text is written. */
-interface ScalarPlace {
-  /** Columns before the lines after the first. */
-  readonly indent: number;
-  /** Whether something follows on its line. */
-  readonly oneLine?: boolean;
-  readonly inFlow?: boolean;
-  readonly place: Place;
-}
-
-/** A text as YAML, without a line end: the lines after the first are indented below `indent`. */
-function scalar(
-  text: string,
-  { indent, oneLine = false, inFlow = false, place }: ScalarPlace,
-): string {
+/**
+ * A text as YAML, without a line end: the lines after the first are indented below `indent`. In double quotes
+ * it is one line.
+ */
+function scalar(text: string, indent: number, isQuoted: boolean, place: Place): string {
   const { Scalar, stringify } = place.yaml;
   const node = new Scalar(text);
-  if (inFlow || (oneLine && text.includes("\n")) || needsQuotes(text))
-    node.type = Scalar.QUOTE_DOUBLE;
+  if (isQuoted || needsQuotes(text)) node.type = Scalar.QUOTE_DOUBLE;
   const options = { lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER };
   const [first = "", ...others] = stringify({ k: node }, options)
     .slice(3)

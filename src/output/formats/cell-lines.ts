@@ -4,6 +4,9 @@ import { plain, visible } from "../display-width.ts";
 import { cellText } from "../table/table.ts";
 import type { Style } from "./text-formats.ts";
 import { timesFor } from "../style.ts";
+import { counted, shortened } from "../../lib/text.ts";
+import { plainCell } from "../report-model.ts";
+import type { Cell, Section } from "../report-model.ts";
 
 /** Formats that print rows as lines of full cells. */
 export type LineFormat = "tsv" | "csv" | "md";
@@ -44,14 +47,12 @@ const tsvEscapes: Readonly<Record<string, string>> = {
   "\\": "\\\\",
 };
 
-/** Lines of cells between tabs; tabs, line ends and backslashes inside are escaped. */
 const tsvLines = (rows: readonly (readonly string[])[]): string =>
   rows.map((cells) => `${cells.map(tsvCell).join("\t")}\n`).join("");
 
 const tsvCell = (cell: string): string =>
   cell.replace(/[\t\n\r\\]/g, (match) => tsvEscapes[match] ?? match);
 
-/** Rows of a GitHub table. */
 const mdLines = (rows: readonly (readonly string[])[]): string => rows.map(mdLine).join("");
 
 const mdLine = (cells: readonly string[]): string =>
@@ -67,3 +68,74 @@ export const mdText = (text: string): string =>
 /** The first two lines of a GitHub table, which are mandatory; `right` aligns columns right. */
 const mdHead = (labels: readonly string[], right: readonly boolean[] = []): string =>
   mdLine(labels) + mdLine(labels.map((_, index) => (right[index] ? "---:" : "---")));
+
+/** Characters of a comment on GitHub; GitLab takes more. */
+const MAX_COMMENT = 65_536;
+/** For what follows the rows of all sections: titles, notes, and the number of rows that have no room. */
+const RESERVED = 4000;
+/** Characters of a cell. */
+const MAX_CELL = 400;
+
+/**
+ * Sections as Markdown that fits into a comment: texts from outside are code, in which nothing has a
+ * meaning, and long ones are cut; rows for which there is no room are counted.
+ */
+export async function briefText(
+  sections: readonly Section[],
+  style: Style,
+  out: Output,
+): Promise<string> {
+  const lines = await cellLines("md", style, out);
+  let room = MAX_COMMENT - RESERVED;
+  const texts: string[] = [];
+  for (const section of sections) {
+    const text = briefSection(section, room, lines, out);
+    room -= text.length;
+    texts.push(text);
+  }
+  return texts.join("\n");
+}
+
+function briefSection(section: Section, room: number, lines: CellLines, out: Output): string {
+  const { title = "", columns, rows, notes = [], folded = false } = section;
+  const labels = columns.map(({ label }) => label);
+  const right = columns.map((heading) => heading.right === true);
+  let table = labels.length > 0 ? lines.head(labels, right) : "";
+  let shown = 0;
+  for (const cells of rows) {
+    const texts = cells.map((cell, index) => mdCell(cell, columns[index]?.literal === true, out));
+    const row = `| ${texts.join(" | ")} |\n`;
+    if (table.length + row.length > room) break;
+    table += row;
+    shown++;
+  }
+  const rest = rows.length - shown;
+  const all = rest > 0 ? [...notes, `${counted(rest, "more row")} not shown`] : notes;
+  const below = all.map((note) => `\n${mdText(oneLine(note, out))}\n`).join("");
+  const head = oneLine(title, out);
+  return folded
+    ? `<details>\n<summary>${head}</summary>\n\n${table}${below}\n</details>\n`
+    : `### ${mdText(head)}\n\n${table}${below}`;
+}
+
+function mdCell(cell: Cell, isLiteral: boolean, out: Output): string {
+  const text = oneLine(String(plainCell(cell) ?? ""), out);
+  const shown = shortened(text, MAX_CELL);
+  return isLiteral ? code(shown) : mdText(shown);
+}
+
+/**
+ * Code in a cell, between more backticks than it has in a row. A backslash before a bar would end the
+ * cell, so a blank follows it.
+ */
+function code(text: string): string {
+  if (text === "") return "";
+  const longest = Math.max(0, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = "`".repeat(longest + 1);
+  const gap = longest > 0 || /^\s|\s$/.test(text) ? " " : "";
+  const bars = text.replace(/\\(?=\|)/g, "\\ ").replaceAll("|", "\\|");
+  return `${fence}${gap}${bars}${gap}${fence}`;
+}
+
+const oneLine = (text: string, out: Output): string =>
+  safeCell(text, out).replace(/\s+/g, " ").trim();

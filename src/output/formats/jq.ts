@@ -8,16 +8,10 @@ import { visible } from "../display-width.ts";
 /** jq in a thread of its own. */
 interface Jq {
   readonly worker: Worker;
-  /** Requests without a result, by ID. */
-  readonly pending: Map<number, PendingRequest>;
+  /** What settles requests without a result, by ID. */
+  readonly pending: Map<number, readonly [(result: JqResult) => void, (error: unknown) => void]>;
 }
 
-interface PendingRequest {
-  readonly resolve: (result: JqResult) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** A message of the thread. */
 interface JqResult {
   readonly id: number;
   readonly stdout: string;
@@ -40,11 +34,11 @@ async function start(): Promise<Jq> {
   const pending: Jq["pending"] = new Map();
   worker.unref();
   worker.on("message", (result: JqResult) => {
-    pending.get(result.id)?.resolve(result);
+    pending.get(result.id)?.[0](result);
   });
   worker.on("error", (error) => {
     thread = undefined;
-    for (const { reject } of pending.values()) reject(error);
+    for (const [, reject] of pending.values()) reject(error);
   });
   return { worker, pending };
 }
@@ -60,11 +54,11 @@ async function run(input: string, filter: string, { stop }: Style): Promise<stri
   const terminate = (reason: unknown) => {
     thread = undefined;
     void worker.terminate();
-    pending.get(id)?.reject(reason);
+    pending.get(id)?.[1](reason);
   };
   const onStop = () => terminate(stop?.error());
   const result = new Promise<JqResult>((resolve, reject) => {
-    pending.set(id, { resolve, reject });
+    pending.set(id, [resolve, reject]);
     worker.ref();
     worker.postMessage({ id, input, query });
     stop?.signal.addEventListener("abort", onStop, { once: true });

@@ -50,7 +50,6 @@ export const prettyJson = (value: unknown, terminal: boolean): string =>
 export const jsonLine = (value: unknown, terminal: boolean): string =>
   asLine(JSON.stringify(value), terminal);
 
-/** JSON text as a line. */
 const asLine = (json: string, terminal: boolean): string =>
   `${terminal ? escapeControls(json) : json}\n`;
 

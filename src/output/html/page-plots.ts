@@ -1,6 +1,6 @@
 import type { Plot, ReportPage, Tile } from "../report-model.ts";
 import type { Times } from "../style.ts";
-import { escapeLine } from "./markup.ts";
+import { classesOf, escapeLine, twoPlaces } from "./page-table.ts";
 
 /** What stands between the title of a page and its tables. */
 export function overviewHtml({ facts = {}, tiles = [], plots = [] }: ReportPage, times: Times) {
@@ -18,7 +18,7 @@ export function overviewHtml({ facts = {}, tiles = [], plots = [] }: ReportPage,
 
 const tileHtml = ({ label, value, tone, note }: Tile): string =>
   [
-    `<li${tone === undefined ? "" : ` class="${tone}"`}>`,
+    `<li${classesOf([tone])}>`,
     `<span class="label">${escapeLine(label)}</span> <strong>${escapeLine(value)}</strong>`,
     note === undefined ? "" : ` <span class="of">${escapeLine(note)}</span>`,
     "</li>",
@@ -97,11 +97,10 @@ export function scaleOf({ kind, series, points, max }: Omit<Plot, "title" | "for
   return Array.from({ length: count + 1 }, (_, at) => Number((at * size).toPrecision(6)));
 }
 
-const height = (value: number, end: number): number => rounded(HEIGHT - (HEIGHT * value) / end);
-const rounded = (value: number): number => Number(value.toFixed(2));
+const height = (value: number, end: number): number => twoPlaces(HEIGHT - (HEIGHT * value) / end);
 
-const className = ({ tone }: Series, index: number): string =>
-  `series-${index + 1}${tone === undefined ? "" : ` ${tone}`}`;
+const classOf = ({ tone }: Series, index: number): string =>
+  classesOf([`series-${index + 1}`, tone]);
 
 /** A stack of bars for each point, with a title for a pointer. */
 function barsOf({ series, format }: Plot, points: readonly string[], end: number): string {
@@ -114,7 +113,7 @@ function barsOf({ series, format }: Plot, points: readonly string[], end: number
         total += value;
         return value === 0
           ? ""
-          : `<rect class="${className(each, index)}" x="${rounded(slot * (at + 0.1))}" y="${height(total, end)}" width="${rounded(slot * 0.8)}" height="${rounded((HEIGHT * value) / end)}"/>`;
+          : `<rect${classOf(each, index)} x="${twoPlaces(slot * (at + 0.1))}" y="${height(total, end)}" width="${twoPlaces(slot * 0.8)}" height="${twoPlaces((HEIGHT * value) / end)}"/>`;
       });
       const texts = series.map(({ label, values }) => `${format(values[at] ?? 0)} ${label}`);
       return `<g><title>${escapeLine(`${point}: ${texts.join(", ")}`)}</title>${bars.join("")}</g>`;
@@ -129,11 +128,11 @@ const linesOf = ({ series, points }: Plot, end: number): string =>
       const slot = WIDTH / Math.max(1, points.length);
       const path = each.values.map((value, at) => {
         if (value === null) return "";
-        const x = rounded(slot * (at + 0.5));
+        const x = twoPlaces(slot * (at + 0.5));
         return (each.values[at - 1] ?? null) === null
           ? `M${x} ${height(value, end)}h0`
           : `L${x} ${height(value, end)}`;
       });
-      return `<path class="${className(each, index)}" d="${path.join("")}"/>`;
+      return `<path${classOf(each, index)} d="${path.join("")}"/>`;
     })
     .join("");

@@ -1,13 +1,14 @@
 import { durationUnits, groupDigits } from "../../lib/numbers.ts";
 import { isChart } from "../report-model.ts";
+import { share } from "../table/text-lines.ts";
 import type { Cell, Chart, Detail, Heading, RowMarks, Section, Tone } from "../report-model.ts";
 import { cellText, humanTimes } from "../table/table.ts";
 import { columnColor } from "../style.ts";
 import type { Times } from "../style.ts";
-import { escapeHtml, escapeLine, hiddenText } from "./markup.ts";
+import { visible } from "../display-width.ts";
 
 /** What a table is called, and how its rows unfold. */
-interface TableOptions {
+export interface TableOptions {
   readonly caption: string;
   readonly times: Times;
   /** The details of the row of this name, unless the table has none. */
@@ -24,7 +25,8 @@ export function tableHtml(
   const shown = pageColumns(columns, rows, times);
   const named = nameColumn(shown, rows);
   const lines = rows.map((cells, row) => {
-    const name = nameOf(cells[named] ?? null, times);
+    const cell = cells[named] ?? null;
+    const name = isChart(cell) ? "" : readCell(cell, "", times).text;
     const anchor = anchors && anchorOf(name, anchors);
     const line = rowHtml(cells, shown, { named, name, anchor });
     const { states, attributes } = marksHtml(marks?.(row));
@@ -36,12 +38,13 @@ export function tableHtml(
     const more = unfold(blocks, name, row === 0 && states > 0);
     return `${group}<tr class="more"><td colspan="${columns.length}">${more}</td></tr></tbody>`;
   });
+  const isWide = shown.some(({ chart }) => chart === "span");
   const classes = [
-    ...(rows.length > 1 ? ["sortable"] : []),
-    ...(anchors && rows.length > 1 ? ["found"] : []),
-    ...(marks ? ["marked"] : []),
-    ...(details ? ["unfolds"] : []),
-    ...(shown.some(({ chart }) => chart === "span") ? ["wide"] : []),
+    rows.length > 1 && "sortable",
+    anchors && rows.length > 1 && "found",
+    marks && "marked",
+    details && "unfolds",
+    isWide && "wide",
   ];
   return [
     `<section class="scroll" tabindex="0" aria-label="${escapeLine(`Table: ${caption}`)}">`,
@@ -72,21 +75,15 @@ function headHtml({ heading, chart, hasDates, right, times }: PageColumn): strin
       : `<span class="ticks" aria-hidden="true">${ticks.map((tick) => `<span>${escapeLine(tick)}</span>`).join("")}</span>`;
   const empty = chart === undefined ? "Item" : chartLabels[chart];
   const text = label === "" ? hiddenText(empty) + scale : escapeLine(label);
-  const classes = [...(right ? ["number"] : []), ...(chart === undefined ? [] : [`of-${chart}`])];
+  const classes = [right && "number", chart && `of-${chart}`];
   const sorted = chart === undefined ? ' data-sort="1"' : "";
   return `<th scope="col"${classesOf(classes)}${sorted}>${text}</th>`;
-}
-
-interface RowName {
-  readonly named: number;
-  readonly name: string;
-  readonly anchor: string | undefined;
 }
 
 function rowHtml(
   cells: readonly Cell[],
   columns: readonly PageColumn[],
-  { named, name, anchor }: RowName,
+  { named, name, anchor }: { named: number; name: string; anchor: string | undefined },
 ): string {
   const link =
     anchor === undefined
@@ -96,7 +93,7 @@ function rowHtml(
     const cell = cells[column.index] ?? null;
     const value = column.right || column.hasDates ? sortValue(cell) : undefined;
     const attributes =
-      classesOf([...(column.right ? ["number"] : []), ...(isChart(cell) ? ["drawn"] : [])]) +
+      classesOf([column.right && "number", isChart(cell) && "drawn"]) +
       (value === undefined || isChart(cell) ? "" : ` data-value="${value}"`);
     const content = cellContent(cell, column);
     const { label } = column.heading;
@@ -108,7 +105,6 @@ function rowHtml(
   return line.join("");
 }
 
-/** Letters and digits of a name that its anchor has. */
 const MAX_ANCHOR = 60;
 
 /** Anchors of a page, and for each how often it was wanted. */
@@ -139,13 +135,12 @@ function marksHtml(marks: RowMarks = {}) {
   return { states: marks.state?.length ?? 0, attributes };
 }
 
-const classesOf = (names: readonly string[]): string =>
-  names.length === 0 ? "" : ` class="${names.join(" ")}"`;
+/** The attribute with these classes; empty without any. */
+export function classesOf(names: readonly (string | false | undefined)[]): string {
+  const classes = names.filter(Boolean).join(" ");
+  return classes === "" ? "" : ` class="${classes}"`;
+}
 
-const nameOf = (cell: Cell, times: Times): string =>
-  isChart(cell) ? "" : readCell(cell, "", times).text;
-
-/** Units of cells, in the smallest of their kind. */
 const units: Readonly<Record<string, number>> = {
   ...durationUnits,
   B: 1,
@@ -189,13 +184,8 @@ interface PageColumn {
   readonly times: Times;
 }
 
-/** The columns of a table. */
-const pageColumns = (
-  columns: readonly Heading[],
-  rows: readonly (readonly Cell[])[],
-  times: Times,
-): readonly PageColumn[] =>
-  columns.map((heading, index) => {
+const pageColumns = (columns: readonly Heading[], rows: Section["rows"], times: Times) =>
+  columns.map((heading, index): PageColumn => {
     const cells = rows.map((row) => row[index] ?? null);
     const isNumeric = cells.some((cell) => typeof cell === "number");
     const others = cells.some((cell) => cell !== null && typeof cell !== "number");
@@ -209,7 +199,6 @@ const pageColumns = (
     };
   });
 
-/** The content of a cell. */
 function cellContent(cell: Cell, { heading, times }: PageColumn): string {
   if (isChart(cell)) return chartHtml(cell);
   const { text, tone } = readCell(cell, heading.label, times);
@@ -221,7 +210,6 @@ function cellContent(cell: Cell, { heading, times }: PageColumn): string {
 export const tonedText = (text: string, tone: Tone): string =>
   `<span class="tone ${tone}">${escapeHtml(text)}</span>`;
 
-/** The text of a cell without markup, and its tone. */
 function readCell(
   cell: Exclude<Cell, Chart>,
   label: string,
@@ -233,7 +221,6 @@ function readCell(
   return { text, tone: color && tonesOfColors[color] };
 }
 
-/** What the colors of words in tables mean. */
 const tonesOfColors = { green: "good", red: "bad", yellow: "warn" } as const;
 
 /** What a reader that hears the page is told about a column of charts without a label. */
@@ -252,10 +239,10 @@ export function chartHtml(chart: Chart): string {
 }
 
 const picture = (kind: string, tone: Tone | undefined, size: string, shapes: string): string =>
-  `<svg class="${kind}${tone === undefined ? "" : ` ${tone}`}" viewBox="0 0 ${size}" preserveAspectRatio="none" aria-hidden="true">${shapes}</svg>`;
+  `<svg${classesOf([kind, tone])} viewBox="0 0 ${size}" preserveAspectRatio="none" aria-hidden="true">${shapes}</svg>`;
 
 const barShapes = (value: number): string =>
-  `<rect class="track" width="100" height="10"/><rect width="${rounded(atLeast(1, 100 * share(value)))}" height="10"/>`;
+  `<rect class="track" width="100" height="10"/><rect width="${twoPlaces(atLeast(1, 100 * share(value)))}" height="10"/>`;
 
 /** Anything but nothing is visible. */
 const atLeast = (min: number, size: number): number => (size === 0 ? 0 : Math.max(min, size));
@@ -267,7 +254,7 @@ function spanShapes(from: number, to: number): string {
   const start = Math.min(1000 - MIN_SPAN, 1000 * share(from));
   const width = Math.min(1000 - start, Math.max(MIN_SPAN, 1000 * share(to) - start));
   const lines = [250, 500, 750].map((x) => `<path class="tick" d="M${x} 0v10"/>`).join("");
-  return `${lines}<rect x="${rounded(start)}" width="${rounded(width)}" height="10"/>`;
+  return `${lines}<rect x="${twoPlaces(start)}" width="${twoPlaces(width)}" height="10"/>`;
 }
 
 /** Width of a value in a spark, gap included, and its height. */
@@ -281,7 +268,7 @@ function sparkHtml(values: readonly (number | null)[]): string {
   const bars = values.map((value, index) => {
     if (value === null || Number.isNaN(value)) return "";
     const height = max > 0 ? Math.max(1, (HEIGHT * Math.max(0, value)) / max) : 1;
-    return `<rect x="${index * STEP}" y="${rounded(HEIGHT - height)}" width="${STEP - 1}" height="${rounded(height)}"/>`;
+    return `<rect x="${index * STEP}" y="${twoPlaces(HEIGHT - height)}" width="${STEP - 1}" height="${twoPlaces(height)}"/>`;
   });
   const last = known.at(-1);
   const label =
@@ -292,7 +279,30 @@ function sparkHtml(values: readonly (number | null)[]): string {
 }
 
 const amount = (value: number): string => String(Number(value.toPrecision(3)));
-const rounded = (value: number): number => Number(value.toFixed(2));
 
-/** A number limited to 0 to 1; 0 if it is not a number. */
-const share = (value: number): number => (value > 0 ? Math.min(value, 1) : 0);
+/** A number of an SVG, to two places. */
+export const twoPlaces = (value: number): number => Number(value.toFixed(2));
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/**
+ * Any text as content of an element or of a quoted attribute. Control and bidi characters become visible
+ * ones, as on a terminal; line ends stay.
+ */
+export const escapeHtml = (text: string): string =>
+  visible(text, { newlines: true })
+    .replace(/\p{Noncharacter_Code_Point}/gu, "\u{FFFD}")
+    .replace(/[&<>"']/g, (found) => entities[found] ?? "");
+
+/** The same on one line. */
+export const escapeLine = (text: string): string => escapeHtml(text.replace(/\s+/g, " ").trim());
+
+/** Text for readers that hear the page. */
+export const hiddenText = (text: string): string =>
+  `<span class="hidden">${escapeLine(text)}</span>`;

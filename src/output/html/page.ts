@@ -15,12 +15,18 @@ import type {
 } from "../report-model.ts";
 import { visible, escapeControls } from "../display-width.ts";
 import { overviewHtml } from "./page-plots.ts";
-import { tonedText, chartHtml, tableHtml } from "./page-table.ts";
-import { escapeHtml, escapeLine, hiddenText } from "./markup.ts";
+import {
+  tonedText,
+  chartHtml,
+  tableHtml,
+  escapeHtml,
+  escapeLine,
+  hiddenText,
+} from "./page-table.ts";
 import css from "../../lib/page/page.css?raw";
 import script from "./page-script.js?raw";
 import { paletteCss } from "../../lib/page/palette.ts";
-import type { Anchors } from "./page-table.ts";
+import type { Anchors, TableOptions } from "./page-table.ts";
 import type { TableField } from "../table/table.ts";
 import { groupDigits } from "../../lib/numbers.ts";
 
@@ -111,29 +117,18 @@ function linksTo(sections: Report["sections"]): string {
   return `<nav aria-label="Sections"><ul>${links.join("")}</ul></nav>`;
 }
 
-/** A section of a page, which has this number. */
-function sectionHtml(
-  section: Section,
-  number: number,
-  {
-    times,
-    details,
-    anchors,
-  }: {
-    readonly times: Times;
-    readonly details: PageDetails;
-    readonly anchors: Anchors;
-  },
-): string {
+interface PageParts {
+  readonly times: Times;
+  readonly details: PageDetails;
+  readonly anchors: Anchors;
+}
+
+function sectionHtml(section: Section, number: number, page: PageParts): string {
+  const { times, details, anchors } = page;
   const { title, lines = [], comparison, columns, rows, notes = [] } = section;
   const caption = title ?? `table ${number}`;
-  const table = () =>
-    tableHtml(section, {
-      caption,
-      times,
-      anchors,
-      unfold: (blocks, name, isOpen) => details.html(blocks, name, isOpen),
-    });
+  const unfold: TableOptions["unfold"] = (...row) => details.html(...row);
+  const table = () => tableHtml(section, { caption, times, anchors, unfold });
   return [
     `<section class="part" id="${sectionId(number)}">`,
     title === undefined ? "" : `<h2>${escapeLine(title)}</h2>`,
@@ -154,7 +149,6 @@ const folded = ({ folded: isFolded, rows }: Section, table: string): string =>
     ? `<details class="rest"><summary>Show ${counted(rows.length, "row")}</summary>${table}</details>`
     : table;
 
-/** The anchor of a section. */
 const sectionId = (number: number): string => `section-${number}`;
 
 /**

@@ -7,23 +7,17 @@ import { counted } from "../../lib/text.ts";
 import { AgentAnswer } from "../../runs/text.ts";
 import { nodeError } from "../../runs/trace.ts";
 import { ellipsis, pad, shorten, visible, widthOf, wrap } from "../display-width.ts";
-import type { Colors } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
 import { colorOfStatus } from "../style.ts";
-import type { Times } from "../style.ts";
+import type { TableStyle } from "../table/table.ts";
 
-/** How event lines are displayed. */
-export interface LiveStyle {
-  readonly colors: Colors;
+/** How events and runs are displayed. */
+export interface ViewStyle extends TableStyle {
   /** Formats the time at the start of a line. */
   clock(date: Date): string;
-  /** Formats dates that may be days away. */
-  readonly times: Times;
   readonly now: () => Date;
-  /** Columns of the terminal; Infinity in a pipe. */
-  readonly columns: number;
-  /** Whether signs may be other than ASCII. */
-  readonly unicode: boolean;
+  /** Whether the events are displayed long after the dates in them. */
+  readonly past: boolean;
 }
 
 type Part = string | undefined;
@@ -129,7 +123,7 @@ function depthOf({ event, fields }: ServerEvent): number {
 const kindWidth = "workflow_finished".length;
 
 /** The line of an event, without a line end: time, kind and details. */
-export function eventLine(event: ServerEvent, style: LiveStyle): string {
+export function eventLine(event: ServerEvent, style: ViewStyle): string {
   // Messages have a creation time only, which stays the same while they grow.
   const { finished_at, created_at } = event.fields;
   const at = finished_at ?? created_at;
@@ -140,7 +134,7 @@ export function eventLine(event: ServerEvent, style: LiveStyle): string {
 }
 
 /** Kind and details of an event, after a dim start of the line. */
-export function eventLineAfter(start: string, event: ServerEvent, style: LiveStyle): string {
+export function eventLineAfter(start: string, event: ServerEvent, style: ViewStyle): string {
   const { colors } = style;
   const isClientEvent = event.event.startsWith("_");
   const kind = pad(visible(isClientEvent ? event.event.slice(1) : event.event), kindWidth);
@@ -153,12 +147,12 @@ export function eventLineAfter(start: string, event: ServerEvent, style: LiveSty
     text: visible(part),
     color: event.event === "error" ? ("red" as const) : colorOfStatus(part),
   }));
-  const rest = wrapParts([{ text: start + kind }, ...texts], colors, style.columns);
+  const rest = wrapParts([{ text: start + kind }, ...texts], style);
   return `${head}${rest.slice(start.length + kind.length)}`.trimEnd();
 }
 
 /** Any data as the rest of a line of which some columns are used. */
-function compact(value: unknown, { columns, unicode }: LiveStyle, used: number): string {
+function compact(value: unknown, { columns, unicode }: ViewStyle, used: number): string {
   const json = visible(JSON.stringify(value) ?? "");
   if (columns === Infinity) return json;
   return shorten(json, Math.max(columns - used, 10), ellipsis(unicode));
@@ -184,20 +178,15 @@ export interface TextPiece {
   readonly text: Part;
 }
 
-/** The piece of a text that an event is; undefined for other events. */
-function pieceIn({ event, fields }: ServerEvent): TextPiece | undefined {
-  switch (event) {
-    case "text_chunk":
-      return { kind: "answer", text: fields.text };
-    case "message":
-    case "agent_message":
-      return { kind: "answer", text: fields.answer };
-    case "reasoning_chunk":
-      return { kind: "reasoning", text: fields.reasoning };
-    default:
-      return undefined;
-  }
-}
+/** The events that are a piece of a text, and its field. */
+const pieces: Readonly<
+  Record<string, readonly [TextPiece["kind"], "text" | "answer" | "reasoning"]>
+> = {
+  text_chunk: ["answer", "text"],
+  message: ["answer", "answer"],
+  agent_message: ["answer", "answer"],
+  reasoning_chunk: ["reasoning", "reasoning"],
+};
 
 /** Whether the event adds nothing: a thought without a tool repeats pieces, or is empty (server §15.5). */
 export const isSilent = ({ event, fields }: ServerEvent): boolean =>
@@ -221,7 +210,8 @@ export class AnswerWatch {
   /** Returns the piece of text that an event adds. */
   add(received: ServerEvent): TextPiece | undefined {
     const { event, fields } = received;
-    const piece = this.#agent.add(received) ? undefined : pieceIn(received);
+    const [kind, field] = (!this.#agent.add(received) && own(pieces, event)) || [];
+    const piece = kind && field && { kind, text: fields[field] };
     // After a lost connection, and after the pause of a chatflow, only the outputs have all of the
     // text (server §15.6, §18).
     const isResumedChat = fields.reason === "resumption" && fields.conversation_id !== undefined;
@@ -232,7 +222,7 @@ export class AnswerWatch {
 }
 
 /** Lines below an event line: an open form, or the outputs of a run. */
-export function linesBelow(event: ServerEvent, isTextShown: boolean, style: LiveStyle): string {
+export function linesBelow(event: ServerEvent, isTextShown: boolean, style: ViewStyle): string {
   const { outputs } = event.fields;
   if (event.event === "human_input_required")
     return indentedLines(formLines(event.fields, style), style);
@@ -247,14 +237,14 @@ export function linesBelow(event: ServerEvent, isTextShown: boolean, style: Live
   );
 }
 
-const indentedLines = (texts: readonly string[], { columns }: LiveStyle): string =>
+const indentedLines = (texts: readonly string[], { columns }: ViewStyle): string =>
   texts
     .flatMap((text) => visible(text.trimEnd(), { newlines: true }).split("\n"))
     .flatMap((line) => wrap(line, columns - 2))
     .map((line) => `${`  ${line}`.trimEnd()}\n`)
     .join("");
 
-function formLines(form: EventFields, { times, now }: LiveStyle): string[] {
+function formLines(form: EventFields, { times, now }: ViewStyle): string[] {
   const { expiration_time: expires, inputs, actions = [] } = form;
   const lines: readonly Part[] = [
     ...(form.form_content === undefined ? [] : formText(form.form_content).split("\n")),

@@ -2,8 +2,7 @@ import type { Output } from "../../host/host.ts";
 import { visible, widthOf } from "../display-width.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { AnswerWatch, eventLine, isSilent, linesBelow, replacement } from "./event-lines.ts";
-import type { LiveStyle, TextPiece } from "./event-lines.ts";
-import type { ViewStyle } from "./node-lines.ts";
+import type { TextPiece, ViewStyle } from "./event-lines.ts";
 import { RunView } from "./run-view.ts";
 import type { TerminalWriter } from "./terminal-writer.ts";
 
@@ -55,10 +54,10 @@ export function redrawingPrinter(terminal: TerminalWriter, style: ViewStyle): Ev
  *     a  Hello, world
  */
 class InterleavedLines {
-  readonly #style: LiveStyle;
+  readonly #style: ViewStyle;
   readonly #runs = new Map<string | undefined, { lines: EventLines; incomplete: string }>();
 
-  constructor(style: LiveStyle) {
+  constructor(style: ViewStyle) {
     this.#style = style;
   }
 
@@ -93,7 +92,7 @@ class InterleavedLines {
   }
 
   /** The lines of a run with a name are shorter by it. */
-  #styleFor(name: string | undefined): LiveStyle {
+  #styleFor(name: string | undefined): ViewStyle {
     if (name === undefined) return this.#style;
     return { ...this.#style, columns: this.#style.columns - widthOf(visible(name)) - 2 };
   }
@@ -106,12 +105,12 @@ class InterleavedLines {
 
 /** Prints the events of a run as lines, one after the other; texts grow below the line before them. */
 class EventLines {
-  readonly #style: LiveStyle;
+  readonly #style: ViewStyle;
   readonly #answer = new AnswerWatch();
   #growing: TextPiece["kind"] | undefined;
   #isLineOpen = false;
 
-  constructor(style: LiveStyle) {
+  constructor(style: ViewStyle) {
     this.#style = style;
   }
 

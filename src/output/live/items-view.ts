@@ -1,21 +1,18 @@
 import { stripVTControlCharacters } from "node:util";
 import type { LiveItem, LiveItems, Report, ReportStep } from "../report-model.ts";
-import { visible, widthOf, wrap } from "../display-width.ts";
-import type { TableStyle } from "../table/table.ts";
+import { hang, visible } from "../display-width.ts";
 import { textLine } from "../table/text-lines.ts";
 import { formatElapsed, headOf, joinParts, plainParts, signOf, spinnerSign } from "./node-lines.ts";
-import type { LinePart, ViewStyle } from "./node-lines.ts";
+import type { ViewStyle } from "./event-lines.ts";
+import type { LinePart } from "./node-lines.ts";
 import { ProgressLine } from "./progress.ts";
 import type { LiveLines, TerminalWriter } from "./terminal-writer.ts";
-
-/** How items are displayed. */
-export type ItemsStyle = ViewStyle & TableStyle;
 
 /** The reports among the steps; until each comes, the items are shown live. */
 export async function* withLiveItems(
   steps: AsyncIterable<ReportStep>,
   terminal: TerminalWriter,
-  style: ItemsStyle,
+  style: ViewStyle,
 ): AsyncGenerator<Report> {
   let lines: ReturnType<TerminalWriter["redraw"]> | undefined;
   const end = async () => {
@@ -52,10 +49,10 @@ export async function* withLiveItems(
  */
 class ItemsView implements LiveLines {
   readonly #items: LiveItems;
-  readonly #style: ItemsStyle;
+  readonly #style: ViewStyle;
   readonly #progress: ProgressLine;
 
-  constructor(items: LiveItems, style: ItemsStyle) {
+  constructor(items: LiveItems, style: ViewStyle) {
     this.#items = items;
     this.#style = style;
     this.#progress = new ProgressLine("Running", style.unicode);
@@ -84,7 +81,7 @@ class ItemsView implements LiveLines {
   #endedLines(item: LiveItem): string {
     const style = this.#style;
     const parts = partsOf(item, signOf(item.state, style));
-    const below = item.lines?.map((line) => textLine(line, style, style.columns)) ?? [];
+    const below = item.lines?.map((line) => textLine(line, style)) ?? [];
     // What has lines below it is read closely; anything else takes one row.
     const isShort = below.length === 0 || style.columns < MIN_COLUMNS;
     const head = isShort ? joinParts(parts, style, style.columns) : hanging(parts, style);
@@ -94,15 +91,13 @@ class ItemsView implements LiveLines {
 
 /** Columns from which a long name continues below its beginning. */
 const MIN_COLUMNS = 40;
-/** Between parts. */
-const GAP = "  ";
 
 /** The whole line; it continues below the name. */
-function hanging(parts: readonly LinePart[], style: ItemsStyle): string {
-  const head = joinParts(parts.slice(0, -1), style, style.columns);
-  const indent = " ".repeat(widthOf(stripVTControlCharacters(head)) + GAP.length);
-  const rows = wrap(parts.at(-1)?.text ?? "", style.columns - indent.length);
-  return rows.map((row, index) => (index === 0 ? `${head}${GAP}` : indent) + row).join("\n");
+function hanging(parts: readonly LinePart[], style: ViewStyle): string {
+  const head = `${joinParts(parts.slice(0, -1), style, style.columns)}  `;
+  const lead = stripVTControlCharacters(head);
+  const lines = hang(lead, parts.at(-1)?.text ?? "", style.columns).join("\n");
+  return head + lines.slice(lead.length);
 }
 
 const partsOf = ({ state, seconds, name, note }: LiveItem, sign: string): LinePart[] => [

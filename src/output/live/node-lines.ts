@@ -5,13 +5,7 @@ import { ellipsis, pad, shorten, visible, widthOf } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
 import { colorOfStatus } from "../style.ts";
 import { durationPart } from "./event-lines.ts";
-import type { LiveStyle } from "./event-lines.ts";
-
-/** How a run is displayed. */
-export interface ViewStyle extends LiveStyle {
-  /** Whether the events are displayed long after the dates in them. */
-  readonly past: boolean;
-}
+import type { ViewStyle } from "./event-lines.ts";
 
 /** A part of a line; parts are separated by two spaces. */
 export interface LinePart {

@@ -154,9 +154,7 @@ const LONG_LEFT = "1:02:10 left";
 
 /** The steps of a command as the text of one line. */
 export class ProgressLine {
-  /** The verb of the command: `Syncing`. */
   readonly #verb: string;
-  /** Between the parts. */
   readonly #separator: string;
   readonly #mark: string;
   #step: ProgressStep | undefined;
@@ -214,7 +212,6 @@ export class ProgressLine {
     return widthOf(this.text(now, width)) + text.length <= width ? text : "";
   }
 
-  /** The rate of work with an unknown end. */
   #rate(now: number): readonly string[] {
     const rate = this.#step?.total === undefined ? this.#timeLeft?.perSecond(now) : undefined;
     return rate === undefined
@@ -266,7 +263,6 @@ export class TimeLeft {
     return left > 0 ? left / 1000 : undefined;
   }
 
-  /** Completions per ms. */
   #rate(now: number, share: number): number | undefined {
     const done = this.#last.done - this.#start.done;
     const elapsed = this.#last.at - this.#start.at;

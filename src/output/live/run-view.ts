@@ -11,7 +11,7 @@ import {
   replacement,
   tokensUsed,
 } from "./event-lines.ts";
-import type { TextPiece } from "./event-lines.ts";
+import type { TextPiece, ViewStyle } from "./event-lines.ts";
 import {
   headOf,
   joinParts,
@@ -22,7 +22,7 @@ import {
   spinnerSign,
   formatElapsed,
 } from "./node-lines.ts";
-import type { LinePart, ViewStyle } from "./node-lines.ts";
+import type { LinePart } from "./node-lines.ts";
 import { visible, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
@@ -40,9 +40,7 @@ export class RunView {
   readonly #trace = new RunTrace();
   readonly #text: GrowingText;
   readonly #answer = new AnswerWatch();
-  /** Final lines that have not been taken. */
   #final = "";
-  /** Nodes that have not ended, in the order of their starts. */
   #open: NodeRun[] = [];
   #nodeCount = 0;
   /** Nodes that are shown as waiting for human input. */
@@ -63,7 +61,8 @@ export class RunView {
     if (piece) return this.#addText(piece);
     if (isSilent(event)) return;
     const handler = own(this.#handlers, event.event);
-    if (handler) handler(event);
+    if (nodeEvents.test(event.event)) this.#updateNodes();
+    else if (handler) handler(event);
     else this.#printOther(event);
   }
 
@@ -113,7 +112,7 @@ export class RunView {
     return [...lines.slice(0, rows - 1), `  ${lines.length - rows + 1} more nodes are running`];
   }
 
-  readonly #updateNodes = (): void => {
+  #updateNodes(): void {
     const { nodes } = this.#trace;
     for (const node of nodes.slice(this.#nodeCount)) {
       // A node that waited for human input starts again with the same ID.
@@ -126,7 +125,7 @@ export class RunView {
     for (const node of this.#open)
       if (node.finishedAt !== undefined) this.#printNode(node, node.status);
     this.#open = this.#open.filter(({ finishedAt }) => finishedAt === undefined);
-  };
+  }
 
   readonly #replaceText = (event: ServerEvent): void => {
     const answer = replacement(event);
@@ -137,14 +136,6 @@ export class RunView {
 
   readonly #handlers: Readonly<Record<string, (event: ServerEvent) => void>> = {
     workflow_started: () => {},
-    node_started: this.#updateNodes,
-    node_finished: this.#updateNodes,
-    iteration_started: this.#updateNodes,
-    iteration_next: this.#updateNodes,
-    iteration_completed: this.#updateNodes,
-    loop_started: this.#updateNodes,
-    loop_next: this.#updateNodes,
-    loop_completed: this.#updateNodes,
     node_retry: (event) => this.#printRetry(event),
     human_input_required: (event) => this.#printForm(event),
     human_input_form_filled: ({ fields }) =>
@@ -226,13 +217,15 @@ export class RunView {
   }
 
   #print(parts: readonly LinePart[]): void {
-    this.#final += `${wrapParts(parts, this.#style.colors, this.#style.columns)}\n`;
+    this.#final += `${wrapParts(parts, this.#style)}\n`;
   }
 
   #depthOf({ within }: NodeRun): number {
     return within ? (this.#depths.get(within.nodeId) ?? 0) + 1 : 0;
   }
 }
+
+const nodeEvents = /^(node|iteration|loop)_(started|next|finished|completed)$/;
 
 /** Characters of an ID that tell it apart, and that commands accept. */
 const SHORT_ID = 8;

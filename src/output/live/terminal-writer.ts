@@ -22,7 +22,7 @@ export interface LiveLines {
 /** ms between two redraws. */
 const REDRAW_INTERVAL = 100;
 /** Rows of a terminal of unknown height. */
-const DEFAULT_ROWS = 24;
+export const UNKNOWN_HEIGHT = 24;
 
 /**
  * The one writer of a terminal: whatever is written to the stdout and stderr of its host scrolls above
@@ -88,12 +88,10 @@ export class TerminalWriter {
   }
 }
 
-/** Lines at the bottom that are redrawn until `end`. */
 class Redrawn implements Bottom {
   readonly #content: LiveLines;
   readonly #host: Host;
   readonly #region: Region;
-  /** Where a line is cut. */
   readonly #mark: string;
   readonly #ended = new AbortController();
   readonly #drawing: Promise<void>;
@@ -145,7 +143,7 @@ class Redrawn implements Bottom {
   // The last column and the last row stay empty, so that the terminal does not wrap or scroll.
   #draw(): Promise<void> {
     const { columns, terminal } = this.#host.stdout;
-    const rows = terminal?.rows ?? DEFAULT_ROWS;
+    const rows = terminal?.rows ?? UNKNOWN_HEIGHT;
     const above = this.#content.takeFinal();
     const lines = this.#content.liveLines(columns - 1, rows - 1);
     return this.#region.draw(
@@ -221,7 +219,6 @@ class Region {
     await out.write(text);
   }
 
-  /** Rewrites the lines that differ. */
   #update(lines: readonly string[]): string {
     const texts = lines.map((line, index) =>
       line === this.#lines[index] ? "\n" : `${line}${clearRight}\n`,

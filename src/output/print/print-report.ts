@@ -2,16 +2,14 @@ import type { Output } from "../../host/host.ts";
 import { collect, inBatches } from "../../lib/collect.ts";
 import { isList } from "../../operations/operation.ts";
 import { columnColor } from "../style.ts";
-import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
+import { briefText, cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
-import { wholeScreen } from "../live/terminal-writer.ts";
+import { UNKNOWN_HEIGHT, wholeScreen } from "../live/terminal-writer.ts";
 import { isChart, plainCell } from "../report-model.ts";
 import type { Cell, Report, ReportStep, Section, Tone } from "../report-model.ts";
-import { textChart, textLine, tones } from "../table/text-lines.ts";
-import { comparedTexts } from "../table/compared-texts.ts";
+import { textChart, textLine, tones, comparedTexts } from "../table/text-lines.ts";
 import { gridText } from "../table/grid.ts";
-import { availableWidth } from "../table/table.ts";
 import type { TableField, TableStyle } from "../table/table.ts";
 import { printFiltered, printJson, printJsonLines, printYaml } from "./print-data.ts";
 import {
@@ -22,7 +20,7 @@ import {
   mapped,
   ordered,
   tableStyle,
-  viewStyleOf,
+  viewStyle,
 } from "./print-rows.ts";
 import type { Printing } from "./print-rows.ts";
 
@@ -41,7 +39,7 @@ export async function printReports(
   if (jq !== undefined) return printFiltered(data, asJson);
   if (format === "json") return printJson(data, asJson);
   if (format === "yaml") return printYaml(data, asJson);
-  const styles = { style, tableStyle: { ...(await tableStyle(printing)), keepsAll: false } };
+  const styles = { style, tableStyle: await tableStyle(printing, false) };
   if (format === "trec") {
     const texts = mapped(reportsIn(steps), (report) => [report.texts?.[format]?.() ?? ""]);
     return each(texts, out, (text) => text);
@@ -78,9 +76,7 @@ async function shownReports(
   const { style } = printing;
   if (!style.terminal || !isDefaultForm(style)) return reportsIn(steps);
   const { withLiveItems } = await import("../live/items-view.ts");
-  // Assigned, so that the width stays that of the terminal at each moment.
-  const itemsStyle = Object.assign(await viewStyleOf(printing), await tableStyle(printing));
-  return withLiveItems(steps, style.terminal, itemsStyle);
+  return withLiveItems(steps, style.terminal, await viewStyle(printing));
 }
 
 function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
@@ -105,7 +101,6 @@ async function* rowsIn(steps: AsyncIterable<ReportStep>): AsyncGenerator<unknown
   }
 }
 
-/** Text formats of a report. */
 type ReportForm = "grid" | "wide" | LineFormat;
 
 /** Columns of a span in a pipe. */
@@ -118,14 +113,14 @@ async function reportText(
   { style, tableStyle }: { readonly style: Style; readonly tableStyle: TableStyle },
   out: Output,
 ): Promise<string> {
-  if (form === "md" && report.brief)
-    return (await import("./brief-report.ts")).briefText(report.brief, style, out);
+  if (form === "md" && report.brief) return briefText(report.brief, style, out);
   const isGrid = form === "grid" || form === "wide";
-  const print = isGrid ? gridSection : await sectionPrinter(form, style, out);
+  const print = isGrid
+    ? (section: Section) => gridSection(section, tableStyle)
+    : await sectionPrinter(form, style, out);
   const { sections, screen = sections } = report;
   const texts: string[] = [];
-  for (const section of form === "grid" ? screen : sections)
-    texts.push(await print(section, tableStyle, out));
+  for (const section of form === "grid" ? screen : sections) texts.push(await print(section));
   if (isGrid && report.isFrame) return frame(texts, out);
   return texts.join(form === "csv" ? "\r\n" : "\n");
 }
@@ -133,22 +128,17 @@ async function reportText(
 /** The sections as one frame of a screen; if they are too high, all but the last one are cut off. */
 function frame(texts: readonly string[], { terminal }: Output): string {
   const foot = linesOf(texts.at(-1) ?? "");
-  const rows = (terminal?.rows ?? DEFAULT_ROWS) - foot.length;
+  const rows = (terminal?.rows ?? UNKNOWN_HEIGHT) - foot.length;
   return wholeScreen([...linesOf(texts.slice(0, -1).join("\n")).slice(0, rows - 1), "", ...foot]);
 }
 
-/** Rows of a terminal of unknown height. */
-const DEFAULT_ROWS = 24;
-
 const linesOf = (text: string): string[] => text.replace(/\n$/, "").split("\n");
 
-type PrintSection = (section: Section, style: TableStyle, out: Output) => string | Promise<string>;
-
-async function gridSection(section: Section, style: TableStyle, out: Output): Promise<string> {
+async function gridSection(section: Section, style: TableStyle): Promise<string> {
   const { title, lines = [], comparison, notes = [] } = section;
   // Charts repeat numbers beside them, which is noise when they are read aloud.
   const { columns, rows } = style.accessible ? withoutCharts(section, isTrend) : section;
-  const spanWidth = out.isTTY ? Infinity : spanWidthInPipe;
+  const spanWidth = style.human ? Infinity : spanWidthInPipe;
   const fields = columns.map(({ label, right, minor = false }, index): TableField => {
     const colorOf = columnColor(label);
     const cellOf = (row: unknown) => (row as Section["rows"][number])[index] ?? null; // rows of a section
@@ -167,13 +157,12 @@ async function gridSection(section: Section, style: TableStyle, out: Output): Pr
       },
     };
   });
-  const width = availableWidth(out);
-  const plainLine = (text: string) => textLine({ parts: [{ text }] }, style, width);
+  const plainLine = (text: string) => textLine({ parts: [{ text }] }, style);
   return [
     title === undefined || !style.headers ? "" : allBold(plainLine(title), style),
-    ...lines.map((line) => textLine(line, style, width)),
-    comparison ? comparedTexts(comparison, style, width) : "",
-    columns.length === 0 ? "" : await gridText(rows, fields, style, out),
+    ...lines.map((line) => textLine(line, style)),
+    comparison ? comparedTexts(comparison, style) : "",
+    columns.length === 0 ? "" : await gridText(rows, fields, style),
     ...notes.map(plainLine),
   ].join("");
 }
@@ -182,10 +171,11 @@ const allBold = (lines: string, { colors }: TableStyle): string =>
   lines.replace(/.+/g, (line) => colors.bold(line));
 
 /** Prints sections as lines of full cells, without charts. */
-async function sectionPrinter(form: LineFormat, style: Style, out: Output): Promise<PrintSection> {
+async function sectionPrinter(form: LineFormat, style: Style, out: Output) {
+  const { headers } = style;
   const lines = await cellLines(form, style, out);
   const texts = textsAround[form];
-  return (section, { headers }) => {
+  return (section: Section): string => {
     const { title, notes = [] } = section;
     const { columns, rows } = withoutCharts(section);
     const labels = columns.map(({ label }) => label);
@@ -194,21 +184,18 @@ async function sectionPrinter(form: LineFormat, style: Style, out: Output): Prom
       title === undefined || !headers ? "" : texts.title(oneLine(title, out)),
       headers && labels.length > 0 ? lines.head(labels, right) : "",
       lines.rows(rows.map((cells) => cells.map(plainCell))),
-      form === "tsv" && !headers ? "" : texts.notes(notes.map((note) => oneLine(note, out))),
+      ...(form === "tsv" && !headers ? [] : notes.map((note) => texts.note(oneLine(note, out)))),
     ].join("");
   };
 }
 
 /** Texts before and after the rows; CSV has rows only. */
 const textsAround = {
-  tsv: {
-    title: (text: string) => `# ${text}\n`,
-    notes: (texts: readonly string[]) => texts.map((text) => `# ${text}\n`).join(""),
-  },
-  csv: { title: () => "", notes: () => "" },
+  tsv: { title: (text: string) => `# ${text}\n`, note: (text: string) => `# ${text}\n` },
+  csv: { title: () => "", note: () => "" },
   md: {
     title: (text: string) => `### ${mdText(text)}\n\n`,
-    notes: (texts: readonly string[]) => texts.map((text) => `\n${mdText(text)}\n`).join(""),
+    note: (text: string) => `\n${mdText(text)}\n`,
   },
 };
 

@@ -1,11 +1,11 @@
 import type { Output } from "../../host/host.ts";
-import { collect, oneByOne } from "../../lib/collect.ts";
+import { collect, oneByOne, slices } from "../../lib/collect.ts";
 import type { Returns, TerminalForm } from "../../operations/operation.ts";
 import { colorsFor } from "../display-width.ts";
 import { cellLines } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
-import type { ViewStyle } from "../live/node-lines.ts";
+import type { ViewStyle } from "../live/event-lines.ts";
 import { printGrid } from "../table/grid.ts";
 import { sheetText } from "../table/sheet.ts";
 import { cellText, declaredFields, fieldNamed, fieldsOf, sortRows } from "../table/table.ts";
@@ -19,12 +19,18 @@ export const printTable = async (rows: RowBatches, printing: Printing): Promise<
 /** Prints objects as sheets, with an empty line between them. */
 export async function printSheets(rows: RowBatches, printing: Printing): Promise<number> {
   const style = await tableStyle(printing);
-  let between = "";
-  return each(rows, printing.out, (row) => {
+  return eachApart(rows, printing.out, (row) => {
     const isFilled = (field: TableField) =>
       field.kind !== "sparse" || cellText(field.value(row), style.times) !== "";
-    const fields = fieldsFor(printing, row).filter(isFilled);
-    const text = between + sheetText(row, fields, style, printing.out);
+    return sheetText(row, fieldsFor(printing, row).filter(isFilled), style);
+  });
+}
+
+/** Writes the text of each value, with an empty line between them. */
+function eachApart(rows: RowBatches, out: Output, textOf: (row: unknown) => string) {
+  let between = "";
+  return each(rows, out, (row) => {
+    const text = between + textOf(row);
     between = "\n";
     return text;
   });
@@ -34,20 +40,20 @@ export async function printSheets(rows: RowBatches, printing: Printing): Promise
 export async function printTerminalForm(rows: RowBatches, printing: Printing): Promise<number> {
   const { returns, out } = printing;
   const form = terminalFormOf(returns);
-  const styles = { style: await tableStyle(printing), out };
+  const style = await tableStyle(printing);
   const { checkText, chunkText, hitText, printResults } =
     await import("../table/terminal-forms.ts");
   const fieldOf = (label: string) => fieldNamed(returns, label);
   let rank = 0;
   switch (form?.form) {
     case "checks":
-      return each(rows, out, (row) => checkText(row, form, fieldOf, styles));
+      return each(rows, out, (row) => checkText(row, form, fieldOf, style));
     case "hits":
-      return each(rows, out, (row) => hitText(row, ++rank, form.query, styles));
+      return each(rows, out, (row) => hitText(row, ++rank, form.query, style));
     case "chunks":
-      return each(rows, out, (row) => chunkText(row, styles));
+      return each(rows, out, (row) => chunkText(row, style));
     case "results":
-      return printResults(oneByOne(rows), form, fieldOf, styles);
+      return printResults(oneByOne(rows), form, fieldOf, { style, out });
     case undefined:
       return 0;
   }
@@ -57,15 +63,12 @@ export async function printTerminalForm(rows: RowBatches, printing: Printing): P
 export async function printPairs(rows: RowBatches, printing: Printing): Promise<number> {
   const { style, out } = printing;
   const lines = await cellLines("tsv", style, out);
-  let between = "";
-  return each(rows, out, (row) => {
+  return eachApart(rows, out, (row) => {
     const pairs = fieldsFor(printing, row).map((field) => {
       const value = field.value(row);
       return style.headers ? [field.label, value] : [value];
     });
-    const block = between + lines.rows(pairs);
-    between = "\n";
-    return block;
+    return lines.rows(pairs);
   });
 }
 
@@ -125,11 +128,7 @@ export async function* mapped<T, U>(
 export const ordered = (rows: RowBatches, { returns, style }: Printing): RowBatches =>
   style.sort === undefined && !style.reverse ? rows : sortedRows(rows, returns, style);
 
-async function* sortedRows(
-  rows: RowBatches,
-  returns: Returns<never>,
-  { sort, reverse }: Style,
-): AsyncGenerator<readonly unknown[]> {
+async function* sortedRows(rows: RowBatches, returns: Returns<never>, { sort, reverse }: Style) {
   const all = await allOf(rows);
   const inOrder = sort === undefined ? all : sortRows(all, fieldNamed(returns, sort));
   yield reverse ? inOrder.reverse() : inOrder;
@@ -154,8 +153,7 @@ export async function eachBatch<T>(
 ): Promise<number> {
   let count = 0;
   for await (const batch of batches) {
-    for (let at = 0; at < batch.length; at += MAX_VALUES) {
-      const values = batch.slice(at, at + MAX_VALUES);
+    for (const values of slices(batch, MAX_VALUES)) {
       const text = (count === 0 ? head(values[0]) : "") + textOf(values);
       count += values.length;
       if (text !== "") await out.write(text);
@@ -181,7 +179,10 @@ export function fieldsFor({ returns, style }: Printing, first: unknown): readonl
 }
 
 /** How tables are displayed. */
-export async function tableStyle({ style, out }: Printing): Promise<TableStyle> {
+export async function tableStyle(
+  { style, out }: Printing,
+  keepsAll = style.format === "wide" || style.columns !== undefined,
+): Promise<TableStyle> {
   return {
     times: timesFor(style, out.isTTY),
     colors: await colorsFor(style.color),
@@ -189,19 +190,17 @@ export async function tableStyle({ style, out }: Printing): Promise<TableStyle> 
     accessible: style.accessible,
     unicode: style.unicode,
     human: out.isTTY,
-    keepsAll: style.format === "wide" || style.columns !== undefined,
+    keepsAll,
+    get columns() {
+      return out.columns;
+    },
   };
 }
 
 /** How live views are displayed. */
-export const viewStyleOf = async ({ returns, style, out }: Printing): Promise<ViewStyle> => ({
-  colors: await colorsFor(style.color),
-  clock: clockFor(style, out.isTTY),
-  times: timesFor(style, out.isTTY),
-  now: style.now,
-  get columns() {
-    return out.isTTY ? out.columns : Infinity;
-  },
-  unicode: style.unicode,
-  past: "past" in returns,
-});
+export const viewStyle = async (printing: Printing): Promise<ViewStyle> =>
+  Object.assign(await tableStyle(printing), {
+    clock: clockFor(printing.style, printing.out.isTTY),
+    now: printing.style.now,
+    past: "past" in printing.returns,
+  });

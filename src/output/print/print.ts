@@ -31,7 +31,7 @@ import {
   printTable,
   printTerminalForm,
   terminalFormOf,
-  viewStyleOf,
+  viewStyle,
 } from "./print-rows.ts";
 import type { Printing, RowBatches } from "./print-rows.ts";
 
@@ -239,16 +239,14 @@ async function printEvents(
 async function printLive(events: Events, printing: Printing): Promise<number> {
   const { returns, style, out } = printing;
   const { isOneRun, linePrinter, redrawingPrinter } = await import("../live/event-printer.ts");
-  const viewStyle = await viewStyleOf(printing);
+  const drawn = await viewStyle(printing);
   const terminal = "some" in returns ? undefined : style.terminal;
   let printer: EventPrinter | undefined;
   let count = 0;
   try {
     for await (const batch of events) {
       printer ??=
-        terminal && isOneRun(batch)
-          ? redrawingPrinter(terminal, viewStyle)
-          : linePrinter(viewStyle, out);
+        terminal && isOneRun(batch) ? redrawingPrinter(terminal, drawn) : linePrinter(drawn, out);
       await printer.show(batch);
       count += 1;
       if (out.closed) break;

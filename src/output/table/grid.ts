@@ -5,7 +5,6 @@ import type { TableCell } from "./draw-table.ts";
 import { gridTexts, layOut, lineWidth, shortId } from "./layout.ts";
 import type { GridColumn } from "./layout.ts";
 import { sheetText } from "./sheet.ts";
-import { availableWidth } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 
 /**
@@ -25,10 +24,10 @@ export async function printGrid(
   for await (const { group, isAll } of firstTogether(rows)) {
     let text = "";
     if (isAll) {
-      const isEmpty = group.length === 0 && out.isTTY; // said on stderr
-      text = isEmpty ? "" : await gridText(group, fields, style, out);
+      const isEmpty = group.length === 0 && style.human; // said on stderr
+      text = isEmpty ? "" : await gridText(group, fields, style);
     } else {
-      linesOf ??= rowPrinter(group, fields, style, out);
+      linesOf ??= rowPrinter(group, fields, style);
       text = await linesOf(group);
     }
     count += group.length;
@@ -43,11 +42,10 @@ export async function gridText(
   rows: readonly unknown[],
   fields: readonly TableField[],
   style: TableStyle,
-  out: Output,
 ): Promise<string> {
-  const columns = layOut(rows, fields, style, { available: availableWidth(out), areAll: true });
-  if (!columns) return sheetTexts(rows, fields, style, out);
-  return drawnText(rows, gridTexts(rows, columns, style), columns, { style, out });
+  const columns = layOut(rows, fields, style, true);
+  if (!columns) return sheetTexts(rows, fields, style);
+  return drawnText(rows, gridTexts(rows, columns, style), columns, style);
 }
 
 /** The rows that columns were laid out for, below their head. */
@@ -55,11 +53,11 @@ async function drawnText(
   rows: readonly unknown[],
   texts: readonly (readonly string[])[],
   columns: readonly GridColumn[],
-  { style, out }: { readonly style: TableStyle; readonly out: Output },
+  style: TableStyle,
 ): Promise<string> {
   const { headers, colors } = style;
   const cells = rows.map((row, index) => rowCells(row, texts[index] ?? [], columns, style));
-  const rule = ruleFor(style, out);
+  const rule = ruleFor(style);
   const head = headers ? headCells(columns, style) : [];
   if (columns.length === 0) return "\n".repeat(rows.length + Number(headers) + Number(rule !== ""));
   const lines = await drawTable(columns, cells, { head, rule });
@@ -73,22 +71,18 @@ export function rowPrinter(
   first: readonly unknown[],
   fields: readonly TableField[],
   style: TableStyle,
-  out: Output,
 ): (rows: readonly unknown[]) => Promise<string> {
-  const columns = layOut(first, fields, style, { available: availableWidth(out), areAll: false });
+  const columns = layOut(first, fields, style, false);
   const printed = new PrintedTexts();
   return async (rows) => {
     const isFirst = rows === first;
-    if (!columns) return (isFirst ? "" : "\n") + sheetTexts(rows, fields, style, out);
-    if (!isFirst) {
-      const available = availableWidth(out);
-      return rows.map((row) => laterLine(row, { columns, printed, style, available })).join("");
-    }
+    if (!columns) return (isFirst ? "" : "\n") + sheetTexts(rows, fields, style);
+    if (!isFirst) return rows.map((row) => laterLine(row, columns, printed, style)).join("");
     const texts = gridTexts(rows, columns, style);
     for (const [index, row] of rows.entries())
       for (const [place, column] of columns.entries())
         printed.add(column, texts[index]?.[place] ?? "", column.text(row));
-    return drawnText(rows, texts, columns, { style, out });
+    return drawnText(rows, texts, columns, style);
   };
 }
 
@@ -96,8 +90,7 @@ const sheetTexts = (
   rows: readonly unknown[],
   fields: readonly TableField[],
   style: TableStyle,
-  out: Output,
-): string => rows.map((row) => sheetText(row, fields, style, out)).join("\n");
+): string => rows.map((row) => sheetText(row, fields, style)).join("\n");
 
 /**
  * Yields the rows that are available without waiting as one group, at most 100, then the others as they
@@ -143,13 +136,11 @@ export async function* firstTogether(
   }
 }
 
-/** Resolves on the next event-loop turn. */
 const nextTick = (): Promise<undefined> =>
   new Promise((resolve) => setImmediate(() => resolve(undefined)));
 
-/** The character of the rule below the head; empty where there is none. */
-const ruleFor = ({ headers, accessible, unicode }: TableStyle, { isTTY }: Output): string => {
-  if (!headers || accessible || !isTTY) return "";
+const ruleFor = ({ headers, accessible, unicode, human }: TableStyle): string => {
+  if (!headers || accessible || !human) return "";
   return unicode ? "─" : "-";
 };
 
@@ -159,7 +150,6 @@ const headCells = (columns: readonly GridColumn[], { unicode }: TableStyle): rea
     return { text, colored: text };
   });
 
-/** Cells of a row: its texts, or charts instead of them. */
 const rowCells = (
   row: unknown,
   texts: readonly string[],
@@ -172,19 +162,16 @@ const rowCells = (
     return { text, colored: color === undefined ? text : colors[color](text) };
   });
 
-/** The rows printed so far, and the width of the terminal. */
-interface PrintedRows {
-  readonly columns: readonly GridColumn[];
-  readonly printed: PrintedTexts;
-  readonly style: TableStyle;
-  readonly available: number;
-}
-
 /** A row that arrived after the widths were set, as a line that is not wider than the terminal. */
-function laterLine(row: unknown, { columns, printed, style, available }: PrintedRows): string {
+function laterLine(
+  row: unknown,
+  columns: readonly GridColumn[],
+  printed: PrintedTexts,
+  style: TableStyle,
+): string {
   const full = columns.map((column) => column.text(row));
-  const fitted = widenedFor(full, columns, available);
-  const free = available - lineWidth(fitted.map(({ width }) => width));
+  const fitted = widenedFor(full, columns, style.columns);
+  const free = style.columns - lineWidth(fitted.map(({ width }) => width));
   const mark = ellipsis(style.unicode);
   const texts = fitted.map((column, index) =>
     printed.cutNew(column, full[index] ?? "", mark, free),
@@ -226,7 +213,6 @@ const rank = (column: GridColumn | undefined): number =>
 
 /** Cut names and IDs that are printed, to keep later ones different from them. */
 class PrintedTexts {
-  /** Full texts by the label of the column and the cut text. */
   #full = new Map<string, string>();
 
   add({ label, role }: GridColumn, shown: string, full: string): void {

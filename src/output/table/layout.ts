@@ -20,11 +20,7 @@ export interface GridColumn extends TableColumn {
   readonly texts: readonly string[];
 }
 
-/** A column with its measures. */
 interface Measured extends Omit<GridColumn, "width">, MeasuredColumn {}
-
-/** Minimum of a chart or a picture. */
-const minChartWidth = 8;
 
 /**
  * The columns of a grid that fit into the available width; undefined if all are required and do not
@@ -34,11 +30,12 @@ export function layOut(
   rows: readonly unknown[],
   fields: readonly TableField[],
   style: TableStyle,
-  { available, areAll }: { readonly available: number; readonly areAll: boolean },
+  areAll: boolean,
 ): readonly GridColumn[] | undefined {
+  const available = style.columns;
   const name = fields.find(({ kind }) => kind === "name") ?? fields[0];
   const measured = fields
-    .map((field) => measure(field, field === name, { rows, style, available }))
+    .map((field) => measure(field, field === name, rows, style))
     .filter(({ field: { kind }, texts }) => {
       // What is only planned has no ID yet; but an ID may follow in a later row.
       const isHidden = kind === "sparse" || (kind === "id" && areAll && style.human);
@@ -49,20 +46,20 @@ export function layOut(
   const kept = fittingColumns(measured, available).flatMap((index) => measured[index] ?? []);
   const fits = lineWidth(kept.map(({ full }) => full)) <= available;
   // An ID between its short form and its whole one would be neither.
-  const widths = sharedWidths(fits ? kept : kept.map(withShortIds), available);
+  const shared = kept.map((column) =>
+    fits || column.idLength === Infinity ? column : { ...column, full: column.min },
+  );
+  const widths = sharedWidths(shared, available);
   return kept.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
 }
 
-const withShortIds = (column: Measured): Measured =>
-  column.idLength === Infinity ? column : { ...column, full: column.min };
-
-interface Scene {
-  readonly rows: readonly unknown[];
-  readonly style: TableStyle;
-  readonly available: number;
-}
-
-function measure(field: TableField, isName: boolean, { rows, style, available }: Scene): Measured {
+function measure(
+  field: TableField,
+  isName: boolean,
+  rows: readonly unknown[],
+  style: TableStyle,
+): Measured {
+  const available = style.columns;
   const present = rows
     .map((row) => field.value(row))
     .filter((value) => value !== null && value !== undefined);
@@ -81,8 +78,8 @@ function measure(field: TableField, isName: boolean, { rows, style, available }:
   const chartWidth = largest(rows.map((row) => field.chart?.(row)?.width ?? 0));
   const full = Math.max(headWidth, chartWidth, style.keepsAll ? widest(texts) : shortest);
   const role = full === Infinity ? "picture" : roleOf(field, present, isName);
-  const least =
-    field.kind === "sparse" ? minSparseWidth(available) : minimumOf(role, full, available);
+  const [low, share, high] = minimums[field.kind === "sparse" ? "sparse" : role] ?? [full, 0, full];
+  const least = Math.min(high, Math.max(low, share && Math.floor(available * share)));
   const areNumbers =
     present.length > 0 &&
     // Some servers send a count as text.
@@ -119,22 +116,6 @@ function roleOf(
   const isValue = (value: unknown) =>
     typeof value === "number" || typeof value === "boolean" || value instanceof Date;
   return field.right === true || (present.length > 0 && present.every(isValue)) ? "value" : "text";
-}
-
-function minimumOf(role: MeasuredColumn["role"], full: number, available: number): number {
-  switch (role) {
-    case "name":
-      return minNameWidth(available);
-    case "text":
-      return minTextWidth(available);
-    case "chart":
-    case "picture":
-      return minChartWidth;
-    case "id":
-    case "minor":
-    case "value":
-      return full;
-  }
 }
 
 const largest = (numbers: readonly number[]): number =>
@@ -184,14 +165,12 @@ export function gridTexts(
   return rows.map((_, row) => shown.map((texts) => texts[row] ?? ""));
 }
 
-/** Indexes of rows with the same texts, in groups. */
 function alikeRows(count: number, shown: readonly (readonly string[])[]): number[][] {
   const lineOf = (row: number) => shown.map((texts) => texts[row] ?? "").join("\0");
   const groups = groupBy(Array.from({ length: count }).keys(), lineOf);
   return [...groups.values()].filter(({ length }) => length > 1);
 }
 
-/** A column before the width is shared. */
 interface MeasuredColumn {
   /** Columns with which every cell can still be read. */
   readonly min: number;
@@ -204,15 +183,15 @@ interface MeasuredColumn {
 /** Part of the line that the name may take before other texts are cut. */
 const nameShare = 0.5;
 
-/** Minimum of a name and of another text on a line of that many columns. */
-const minNameWidth = (available: number): number =>
-  Math.min(40, Math.max(12, Math.floor(available * 0.35)));
-const minTextWidth = (available: number): number =>
-  Math.min(30, Math.max(10, Math.floor(available * 0.2)));
-
-/** Minimum of a sparse column, which is there for what its few texts say, such as why runs failed. */
-const minSparseWidth = (available: number): number =>
-  Math.min(40, Math.max(10, Math.floor(available * 0.4)));
+/** The minimum of a column: a share of the line within limits. Columns of other roles are never cut. */
+const minimums: Readonly<Record<string, readonly [least: number, share: number, most: number]>> = {
+  name: [12, 0.35, 40],
+  text: [10, 0.2, 30],
+  // It is there for what its few texts say, such as why runs failed.
+  sparse: [10, 0.4, 40],
+  chart: [8, 0, 8],
+  picture: [8, 0, 8],
+};
 
 /** Columns that a line with these columns takes. */
 export const lineWidth = (widths: readonly number[]): number =>

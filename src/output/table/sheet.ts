@@ -1,10 +1,9 @@
-import type { Output } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
 import type { Times } from "../style.ts";
-import { pad, visible, widthOf, wrap } from "../display-width.ts";
+import { hang, pad, visible, widthOf } from "../display-width.ts";
 import { columnGap } from "./draw-table.ts";
-import { availableWidth, cellTextOf, humanTimes } from "./table.ts";
+import { cellTextOf, humanTimes } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 
 /** Columns that values have beside their labels at least; otherwise they are below them. */
@@ -12,19 +11,14 @@ const minValueWidth = 16;
 const indent = "  ";
 
 /** One object as lines of a label and a value. On a terminal no line is wider than it. */
-export function sheetText(
-  row: unknown,
-  fields: readonly TableField[],
-  style: TableStyle,
-  out: Output,
-): string {
+export function sheetText(row: unknown, fields: readonly TableField[], style: TableStyle): string {
   const values = fields.map((field) => field.value(row));
   const times = humanTimes(values, style.times);
   const labels = fields.map(({ label }, index) => {
     const hasZone = values[index] instanceof Date && times.zone !== undefined;
     return visible(hasZone ? `${label} (${times.zone})` : label);
   });
-  const available = availableWidth(out);
+  const available = style.columns;
   const labelWidth = style.headers ? Math.max(1, ...labels.map((label) => widthOf(label))) : 0;
   const beside = style.headers ? labelWidth + columnGap.length : 0;
   const isBeside = available - beside >= minValueWidth;
@@ -67,7 +61,6 @@ function withTimes(value: unknown, { full }: Times): unknown {
   });
 }
 
-/** An object as lines `name: value`, objects inside it indented below their names. */
 function nestedLines(value: unknown): string[] {
   if (Array.isArray(value)) return listLines(value);
   if (!isObject(value)) return [asText(value)];
@@ -88,7 +81,6 @@ function listLines(list: readonly unknown[]): string[] {
   );
 }
 
-/** Such as a metadata field of a document. */
 const isNamedValue = (item: unknown): item is { name: string; value: unknown; type?: unknown } =>
   isObject(item) && typeof item["name"] === "string" && "value" in item;
 
@@ -104,6 +96,5 @@ function pairLines(name: string, value: unknown): string[] {
 function wrapped(line: string, width: number): string[] {
   if (/^https?:\/\/\S+$/.test(line)) return [line];
   const start = /^[ -]*/.exec(line)?.[0] ?? "";
-  const [first = "", ...others] = wrap(line.slice(start.length), Math.max(1, width - start.length));
-  return [start + first, ...others.map((each) => " ".repeat(start.length) + each)];
+  return hang(start, line.slice(start.length), width);
 }

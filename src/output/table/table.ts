@@ -1,4 +1,3 @@
-import type { Output } from "../../host/host.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
 import { formatBytes, formatDuration, groupDigits } from "../../lib/numbers.ts";
 import { readColumns } from "../../operations/operation.ts";
@@ -38,7 +37,6 @@ function withColor(field: TableField): TableField {
   return color ? { ...field, color: (row) => color(field.value(row)) } : field;
 }
 
-/** Columns of an event stream as a table. */
 const eventColumns: readonly Column[] = [
   "event",
   "data.title",
@@ -188,10 +186,10 @@ const keyOf = (value: unknown): unknown => {
   return typeof value === "boolean" ? Number(value) : (value ?? undefined);
 };
 
-const isoText = (date: Date) => date.toISOString();
-const anyTimes: Times = { text: isoText, full: isoText };
+/** Dates were made numbers. */
+const anyTimes: Times = { text: String, full: String };
 
-/** What all columns of a table share. */
+/** How tables and texts are displayed. */
 export interface TableStyle {
   readonly times: Times;
   readonly colors: Colors;
@@ -202,7 +200,6 @@ export interface TableStyle {
   readonly human: boolean;
   /** All columns are shown, however narrow the terminal. */
   readonly keepsAll: boolean;
+  /** Columns of the terminal now; Infinity in a pipe. */
+  readonly columns: number;
 }
-
-/** Columns that a line may take: unlimited in a pipe. */
-export const availableWidth = ({ isTTY, columns }: Output): number => (isTTY ? columns : Infinity);

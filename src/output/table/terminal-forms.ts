@@ -4,12 +4,12 @@ import { groupDigits } from "../../lib/numbers.ts";
 import { countCharacters } from "../../lib/text.ts";
 import { asText } from "../../operations/operation.ts";
 import type { TerminalForm } from "../../operations/operation.ts";
-import { cut, ellipsis, pad, visible, widthOf, wrap } from "../display-width.ts";
+import { cut, ellipsis, hang, pad, visible, widthOf, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
 import { colorOfStatus } from "../style.ts";
 import { columnGap } from "./draw-table.ts";
 import { textLine } from "./text-lines.ts";
-import { availableWidth, cellText } from "./table.ts";
+import { cellText } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 
 /**
@@ -27,7 +27,6 @@ const MIN_TEXT_WIDTH = 20;
 
 type ResultLabels = Extract<TerminalForm, { readonly form: "results" }>;
 
-/** Rows with the same outcome for the same reason. */
 interface ResultGroup {
   readonly outcome: string;
   readonly reason: string;
@@ -54,7 +53,7 @@ export async function printResults(
 ): Promise<number> {
   const groups = new Map<string, ResultGroup>();
   const write = async () => {
-    const text = resultsText([...groups.values()], style, out);
+    const text = resultsText([...groups.values()], style);
     groups.clear();
     if (text !== "") await out.write(text);
   };
@@ -98,10 +97,10 @@ function addResult(
   if (group.names.length < listedNames(reason)) group.names.push(text(labels.name));
 }
 
-function resultsText(groups: readonly ResultGroup[], style: TableStyle, out: Output): string {
+function resultsText(groups: readonly ResultGroup[], style: TableStyle): string {
   const width = groups.reduce((most, { outcome }) => Math.max(most, widthOf(outcome)), 0);
   const indent = " ".repeat(width + columnGap.length);
-  const available = Math.max(MIN_TEXT_WIDTH, out.columns - indent.length);
+  const available = Math.max(MIN_TEXT_WIDTH, style.columns - indent.length);
   const { colors, unicode } = style;
   return groups
     .map((group) => {
@@ -149,29 +148,20 @@ export function checkText(
   row: unknown,
   { result, name, text, next }: CheckColumns,
   fieldOf: (label: string) => TableField,
-  { style, out }: { readonly style: TableStyle; readonly out: Output },
+  style: TableStyle,
 ): string {
   const at = (label: string) => visible(cellText(fieldOf(label).value(row), style.times));
-  const { unicode, colors } = style;
+  const { unicode, colors, columns: width } = style;
   const word = at(result);
   const sign = (unicode ? signs[word] : undefined) ?? word;
   const color = colorOfStatus(word);
   const colored = color ? colors[color](sign) : sign;
-  const width = availableWidth(out);
-  const [first = "", ...others] = hanging(`${at(name)}: ${at(text)}`, `${sign} `, width);
+  const [first = "", ...others] = hang(`${sign} `, `${at(name)}: ${at(text)}`, width);
   const step = next === undefined ? "" : at(next);
-  const steps = step === "" ? [] : hanging(step, `  ${unicode ? "→" : "->"} `, width);
+  const steps = step === "" ? [] : hang(`  ${unicode ? "→" : "->"} `, step, width);
   return [colored + first.slice(sign.length), ...others, ...steps]
     .map((line) => `${line}\n`)
     .join("");
-}
-
-/** A text after a lead, its further lines indented like the first. */
-function hanging(text: string, lead: string, width: number): string[] {
-  const indent = " ".repeat(lead.length);
-  return wrap(text, Math.max(1, width - lead.length)).map(
-    (line, index) => (index === 0 ? lead : indent) + line,
-  );
 }
 
 /** Lines shown of a chunk. */
@@ -179,29 +169,23 @@ const SHOWN_LINES = 3;
 const indent = "   ";
 
 /** A search result: rank, score, document and chunk, below them the lines around the best match. */
-export function hitText(
-  record: unknown,
-  rank: number,
-  query: string,
-  { style, out }: { readonly style: TableStyle; readonly out: Output },
-): string {
-  const { colors, keepsAll } = style;
-  const width = availableWidth(out);
+export function hitText(record: unknown, rank: number, query: string, style: TableStyle): string {
+  const { colors, keepsAll, columns: width } = style;
   const words = queryWords(query);
   const lines = textOf(record)
     .split("\n")
     .filter((line) => line.trim() !== "")
     .flatMap((line) => wrap(line.trim(), Math.max(1, width - indent.length)));
   const shown = keepsAll ? lines : bestLines(lines, words);
-  const head = headOf(record, rank, width, style);
+  const head = headOf(record, rank, style);
   const gap = rank === 1 ? [] : [""];
   return [...gap, head, ...shown.map((line) => indent + marked(line, words, colors.bold))]
     .map((line) => `${line}\n`)
     .join("");
 }
 
-function headOf(record: unknown, rank: number, width: number, style: TableStyle): string {
-  const { colors, unicode } = style;
+function headOf(record: unknown, rank: number, style: TableStyle): string {
+  const { colors, unicode, columns: width } = style;
   const score = valueAt(record, "score");
   // Keyword search has no scores: the server sends 0.
   const shownScore = typeof score === "number" && score !== 0 ? score.toFixed(2) : "";
@@ -271,7 +255,6 @@ function wordPattern(words: readonly string[]): RegExp | undefined {
   return new RegExp(alternatives.join("|"), "giu");
 }
 
-/** A chunk with its child chunks; lengths are in characters. */
 interface ShownChunk {
   readonly file: string;
   readonly position: number;
@@ -282,10 +265,7 @@ interface ShownChunk {
 }
 
 /** A chunk, and indented its child chunks. A sign and its color mark the lines that repeat the one before. */
-export function chunkText(
-  row: unknown,
-  { style, out }: { readonly style: TableStyle; readonly out: Output },
-): string {
+export function chunkText(row: unknown, style: TableStyle): string {
   const {
     file,
     position,
@@ -294,10 +274,9 @@ export function chunkText(
     children = [],
     child_overlaps = [],
   } = row as ShownChunk;
-  const width = availableWidth(out);
   const lines = (lead: string, text: string, tone?: "dim") =>
     (text === "" ? [] : visible(text, { newlines: true }).split("\n"))
-      .map((line) => textLine({ lead, parts: [{ text: line, tone }] }, style, width))
+      .map((line) => textLine({ lead, parts: [{ text: line, tone }] }, style))
       .join("");
   const shown = (lead: string, name: string, text: string, repeats: number) => {
     const start = Array.from(text.slice(0, 2 * repeats))

@@ -1,16 +1,10 @@
 import type * as annotations from "../../operations/annotations.ts";
 import type * as chats from "../../operations/chats.ts";
-import { chooseEmbedding, embedFor, withModelErrors } from "../knowledge/indexing/embedding.ts";
-import { similarity } from "../models/embedding.ts";
-import { HttpError, internalServerError, raise } from "../protocol/errors.ts";
-import { numberParam } from "../protocol/page-params.ts";
-import {
-  type AppCall,
-  type AppContext,
-  type AppHandlers,
-  requireApp,
-  requireUser,
-} from "./context.ts";
+import { chooseEmbedding, embedFor, withModelErrors } from "../knowledge/indexing/segments.ts";
+import { similarity } from "../models/words.ts";
+import { HttpError, internalServerError, raise } from "../protocol/response.ts";
+import { numberParam } from "../protocol/validation.ts";
+import { type AppCall, type AppContext, type AppHandlers, requireUser } from "./context.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import type { RunStore, StoredAnnotation, StoredReplyJob } from "./records/runs-store.ts";
 import { appError, fillShape } from "./records/shapes.ts";
@@ -21,7 +15,7 @@ const DURATION = { enable: 300, disable: 0 } as const;
 /** Annotations, the jobs that switch replies with them on and off, and feedback on messages. */
 export const annotationHandlers = {
   listAnnotations({ records }, _input, call) {
-    const app = requireApp(call).name;
+    const app = call.app.name;
     const keyword = call.query.get("keyword")?.toLowerCase() ?? "";
     const all = records.annotations
       .list({ app }, "created_at DESC, rowid DESC")
@@ -35,7 +29,7 @@ export const annotationHandlers = {
   },
 
   createAnnotation({ records }, { question, answer }, call) {
-    const app = requireApp(call).name;
+    const app = call.app.name;
     const row = records.annotations.insert({ app, question, answer, hit_count: 0 });
     return { status: 201, json: fillShape("annotation", row) };
   },
@@ -53,7 +47,7 @@ export const annotationHandlers = {
   },
 
   setFeedback({ records }, input, call) {
-    const endUser = records.endUser(requireApp(call).name, requireUser(input));
+    const endUser = records.endUser(call.app.name, requireUser(input));
     const { app, id: end_user_id } = endUser;
     const message =
       records.messages.find({ app, id: input.message_id }) ?? raise(appError("message missing"));
@@ -74,7 +68,7 @@ export const annotationHandlers = {
     const { page, limit } = pageParams(call, "FeedbackListQuery", 101);
     const feedback = records.feedbacks.select(
       "WHERE app = ? ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?",
-      requireApp(call).name,
+      call.app.name,
       limit,
       (page - 1) * limit,
     );
@@ -84,7 +78,7 @@ export const annotationHandlers = {
   // Handles both actions of the route: enable and disable.
   enableAnnotationReply(context, input, call) {
     const { records } = context;
-    const app = requireApp(call).name;
+    const app = call.app.name;
     const { action } = call.path;
     if (action !== "enable" && action !== "disable") throw internalServerError();
     // Disabling what is already disabled never ends (server §18).
@@ -105,7 +99,7 @@ export const annotationHandlers = {
   },
 
   getAnnotationReplyStatus({ records }, { job_id: id }, call) {
-    const app = requireApp(call).name;
+    const app = call.app.name;
     const match = { app, id, action: call.path["action"] as StoredReplyJob["action"] }; // or none
     const job = records.annotation_jobs.find(match) ?? raise(appError("job missing"));
     const ended = job.error === null ? "completed" : "error";
@@ -114,14 +108,13 @@ export const annotationHandlers = {
   },
 } satisfies Partial<AppHandlers<typeof annotations & typeof chats>>;
 
-/** The page that the query asks for; `model` is the server's. */
 const pageParams = ({ query }: AppCall, model: string, maxLimit: number) => ({
   page: numberParam(query, model, "page", [1, Infinity]),
   limit: numberParam(query, model, "limit", [1, maxLimit]),
 });
 
 const getAnnotation = ({ annotations }: RunStore, call: AppCall, id: string) =>
-  annotations.find({ app: requireApp(call).name, id }) ?? raise(appError("annotation missing"));
+  annotations.find({ app: call.app.name, id }) ?? raise(appError("annotation missing"));
 
 type ChosenModel = Pick<StoredReplyJob, "provider" | "model">;
 

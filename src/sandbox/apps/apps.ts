@@ -2,7 +2,7 @@ import type * as operations from "../../operations/apps.ts";
 import { appRows } from "../../operations/index.ts";
 import { atLeast } from "../../lib/version.ts";
 import { appKey } from "../protocol/ids.ts";
-import { raise } from "../protocol/errors.ts";
+import { raise } from "../protocol/response.ts";
 import { bindHandlers } from "../protocol/handler.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { ModelAccess } from "../models/catalog.ts";
@@ -11,7 +11,7 @@ import type { Basics } from "../storage/sqlite.ts";
 import { annotationHandlers, shownSettings } from "./annotations.ts";
 import { audioHandlers } from "./audio.ts";
 import { completionHandlers, messageHandlers } from "./chats.ts";
-import { type AppCall, type AppContext, type AppHandlers, requireApp } from "./context.ts";
+import { type AppCall, type AppContext, type AppHandlers } from "./context.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { Engine, type EngineOptions } from "./run/engine.ts";
 import { Channels } from "./run/event-stream.ts";
@@ -23,7 +23,6 @@ import { fillShape, appError } from "./records/shapes.ts";
 /** The application side of the sandbox. */
 export type Apps = ReturnType<typeof openApps>;
 
-/** What the application side needs. */
 interface AppDependencies extends Basics, Omit<EngineOptions, "records" | "channels" | "model"> {
   readonly model: LanguageModel | undefined;
   readonly models: ModelAccess;
@@ -62,12 +61,11 @@ export function openApps(dependencies: AppDependencies) {
   };
 }
 
-/** Information about the application and its end users. */
 const infoHandlers: AppHandlers<typeof operations> = {
-  getAppInfo: (_context, _input, call) => ({ json: fillShape("info", { ...requireApp(call) }) }),
+  getAppInfo: (_context, _input, call) => ({ json: fillShape("info", { ...call.app }) }),
 
   getAppMeta(_context, _input, call) {
-    const tools = requireApp(call).config?.agent_mode?.tools ?? [];
+    const tools = call.app.config?.agent_mode?.tools ?? [];
     const providers = `${call.origin}/console/api/workspaces/current/tool-provider/builtin`;
     const icons = tools.flatMap(({ tool_name, provider_id }) =>
       provider_id === undefined ? [] : [[tool_name, `${providers}/${provider_id}/icon`]],
@@ -76,7 +74,7 @@ const infoHandlers: AppHandlers<typeof operations> = {
   },
 
   getAppParameters(context, _input, call) {
-    const { name, mode, inputs, features } = requireApp(call);
+    const { name, mode, inputs, features } = call.app;
     // The fields of the input form, in the server's order.
     const user_input_form = inputs.map(
       ({ label, options = [], required = false, type, variable, ...rest }) => ({
@@ -92,11 +90,11 @@ const infoHandlers: AppHandlers<typeof operations> = {
   },
 
   getSite(_context, _input, call) {
-    return { json: fillShape("site", { name: requireApp(call).name, version: call.version }) };
+    return { json: fillShape("site", { name: call.app.name, version: call.version }) };
   },
 
   getEndUser({ records }, { end_user_id: id }, call) {
-    const user = records.end_users.find({ app: requireApp(call).name, id });
+    const user = records.end_users.find({ app: call.app.name, id });
     return { json: fillShape("end user", user ?? raise(appError("end user missing"))) };
   },
 };

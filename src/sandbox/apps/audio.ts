@@ -1,9 +1,8 @@
-import type * as operations from "../../operations/audio.ts";
-import { raise, HttpError, WorkerFailure } from "../protocol/errors.ts";
+import type * as operations from "../../operations/files.ts";
+import { raise, HttpError, WorkerFailure } from "../protocol/response.ts";
 import { atLeast } from "../../lib/version.ts";
-import { Marks } from "../models/marks.ts";
-import { errorKind, ModelError } from "../models/model-error.ts";
-import { requireApp, requireDefaultModel, type AppHandlers } from "./context.ts";
+import { Marks, ModelError } from "../models/marks.ts";
+import { requireDefaultModel, type AppHandlers } from "./context.ts";
 import { appError } from "./records/shapes.ts";
 
 /** Maximum recording in bytes (server §18). */
@@ -13,9 +12,9 @@ const MAX_AUDIO = 30 * 1024 * 1024;
 const AUDIO_TYPES = ["audio/mp3", "audio/m4a", "audio/wav", "audio/amr", "audio/mpga"];
 
 /** Speech to text and text to speech, in applications of every mode. */
-export const audioHandlers: AppHandlers<typeof operations> = {
+export const audioHandlers = {
   transcribeAudio(context, _input, call) {
-    const { features } = requireApp(call);
+    const { features } = call.app;
     const isNew = atLeast(call.version, "1.16.0"); // has codes of its own (server §18)
     if (!features.speech_to_text?.enabled)
       throw appError(isNew ? "speech to text disabled" : "speech to text off");
@@ -33,7 +32,7 @@ export const audioHandlers: AppHandlers<typeof operations> = {
   },
 
   speakText(context, { message_id, text, voice }, call) {
-    const { features } = requireApp(call);
+    const { features } = call.app;
     const message =
       message_id === undefined ? undefined : context.records.messages.find({ id: message_id });
     // For an unknown message, and for one without an answer, the server sends null (server §18).
@@ -50,7 +49,7 @@ export const audioHandlers: AppHandlers<typeof operations> = {
       throw error instanceof ModelError ? new WorkerFailure() : error;
     }
   },
-};
+} satisfies Partial<AppHandlers<typeof operations>>;
 
 const SAMPLE_RATE = 8000;
 const SECONDS_PER_WORD = 0.1;
@@ -65,8 +64,7 @@ const WAV_HEADER = Buffer.concat([
 /** Speaks a text: a short silence for each word. Throws ModelError for the mark `tts-error`. */
 export function speak(text: string): Uint8Array {
   const marks = new Marks(text);
-  const error = marks.text("tts-error");
-  if (error !== undefined) throw new ModelError(errorKind(error));
+  marks.fail("tts-error");
   const words = marks.rest.split(/\s+/u).filter(Boolean).length;
   const samples = Math.round(Math.max(1, words) * SECONDS_PER_WORD * SAMPLE_RATE);
   const wav = Buffer.alloc(44 + samples, 128);
@@ -82,8 +80,7 @@ const MARKED_BYTES = 1000;
 /** Transcribes a recording: the words of its file name. Throws ModelError for the mark `stt-error` in it. */
 export function transcribe(file: { readonly name: string; readonly bytes: Uint8Array }): string {
   const start = new TextDecoder("latin1").decode(file.bytes.subarray(0, MARKED_BYTES));
-  const error = new Marks(start).text("stt-error");
-  if (error !== undefined) throw new ModelError(errorKind(error));
+  new Marks(start).fail("stt-error");
   return file.name
     .replace(/\.[^.]*$/, "")
     .replace(/[-_.]+/g, " ")

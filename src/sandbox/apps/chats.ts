@@ -1,13 +1,11 @@
 import * as chats from "../../operations/chats.ts";
-import * as completions from "../../operations/completions.ts";
-import { raise, HttpError } from "../protocol/errors.ts";
+import { raise, HttpError } from "../protocol/response.ts";
 import type { Reply } from "../protocol/handler.ts";
 import type { StoredEndUser, StoredRun } from "./records/runs-store.ts";
-import { unlessModelFails } from "../models/model-error.ts";
+import { unlessModelFails } from "../models/marks.ts";
 import { findAnnotation } from "./annotations.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import {
-  type AppContext,
   requireApp,
   requireChat,
   requireUser,
@@ -15,9 +13,8 @@ import {
   closing,
   isStreaming,
   requireModel,
-  type AppHandlers,
-  type AppCall,
 } from "./context.ts";
+import type { AppContext, AppHandlers, AppCall } from "./context.ts";
 import {
   nameConversation,
   openConversation,
@@ -27,9 +24,9 @@ import {
 import { messageMetadata } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 import type { RunEvent } from "../protocol/fill.ts";
-import { storeRun, startRun, drawAnswer } from "./start-run.ts";
-import { ruleModel } from "../models/rule-model.ts";
-import { conversationOf, openTurn, type SentMessage, type Turn, turnLine } from "./turn.ts";
+import { storeRun, startRun, drawAnswer, conversationOf, openTurn, turnLine } from "./start-run.ts";
+import type { SentMessage, Turn } from "./start-run.ts";
+import { ruleModel } from "../models/language-model.ts";
 import { fileLookup, resolveFile } from "./inputs.ts";
 import { newAnswer, writeAnswer } from "./write-answer.ts";
 
@@ -43,7 +40,6 @@ export const messageHandlers = {
     requireOwnConversation(context, call, user, input.conversation_id);
     if (config) return replyToMessage(context, call, { app, config, user }, { ...input, inputs });
     return startRun(context, call, {
-      app,
       user,
       inputs,
       annotation: findAnnotation(context, app, input.query),
@@ -85,7 +81,7 @@ export const messageHandlers = {
   },
 } satisfies Partial<AppHandlers<typeof chats>>;
 
-export const completionHandlers: AppHandlers<typeof completions> = {
+export const completionHandlers = {
   createCompletion(context, input, call) {
     const user = requireUser(input);
     const app = requireApp(call, "completion");
@@ -100,9 +96,8 @@ export const completionHandlers: AppHandlers<typeof completions> = {
     stopAnswer(context, context.records.endUser(app, user), input.task_id);
     return { json: { result: "success" } };
   },
-};
+} satisfies Partial<AppHandlers<typeof chats>>;
 
-/** Stores a message and the run that replies to it. */
 function addMessage(
   context: AppContext,
   app: AppDefinition,
@@ -114,10 +109,8 @@ function addMessage(
   const findFile = fileLookup(records, endUser);
   const sentFiles = Array.isArray(message.files) ? message.files : [];
   const files = sentFiles.map((file) => resolveFile(file, findFile));
-  const { id: conversation_id } = openConversation(records, app, endUser, {
-    query,
-    conversation_id: message.conversation_id,
-  });
+  const asked = { query, conversation_id: message.conversation_id };
+  const { id: conversation_id } = openConversation(records, app, endUser, asked);
   const position = records.messages.count({ conversation_id }) + 1;
   if (position === 1) nameConversation(context, conversation_id, query);
   const conversation = { id: conversation_id, variables: variablesOf(records, conversation_id) };
@@ -141,7 +134,7 @@ function addMessage(
 }
 
 /** Answers a message to a basic application, streaming or blocking. Throws HttpError. */
-export async function replyToMessage(
+async function replyToMessage(
   context: AppContext,
   call: AppCall,
   { app, config, user }: Pick<Turn, "app" | "config"> & { readonly user: string },
@@ -159,9 +152,10 @@ export async function replyToMessage(
   const answer = newAnswer();
   const events = writeAnswer(context, model, { turn, answer, drawn }, closing(context, call));
   if (streaming) return { stream: linesOf(turn, events) };
-  const { fields } = (await lastOf(events)) ?? {};
+  let last: RunEvent | undefined;
+  for await (const event of events) last = event;
   if (answer.error) throw new HttpError(400, answer.error.code, answer.error.message);
-  const values = { metadata: fields?.["metadata"], conversation_id: conversationOf(turn) };
+  const values = { metadata: last?.fields?.["metadata"], conversation_id: conversationOf(turn) };
   return { json: fillShape("blocking answer", { ...turn, answer, ...values }), utf8: true };
 }
 
@@ -169,18 +163,7 @@ async function* linesOf(turn: Turn, events: AsyncGenerator<RunEvent>): AsyncGene
   for await (const event of events) yield turnLine(turn, event);
 }
 
-async function lastOf<T>(items: AsyncIterable<T>): Promise<T | undefined> {
-  let last: T | undefined;
-  for await (const item of items) last = item;
-  return last;
-}
-
-/** Stops the answer of a task of this end user, if there is one. */
-export const stopAnswer = (
-  { answers }: AppContext,
-  { app, id }: StoredEndUser,
-  taskId: string,
-): void => {
+function stopAnswer({ answers }: AppContext, { app, id }: StoredEndUser, taskId: string): void {
   const task = answers.get(taskId);
   if (task?.app === app && task.end_user_id === id) task.stop.abort();
-};
+}

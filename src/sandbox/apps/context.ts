@@ -1,5 +1,4 @@
 import { isObject } from "../../lib/json.ts";
-import { raise } from "../protocol/errors.ts";
 import type { Call, Clock, Handlers } from "../protocol/handler.ts";
 import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
@@ -39,8 +38,8 @@ export interface AppContext {
 
 /** What a handler of an application gets besides its input. */
 export interface AppCall extends Call {
-  /** The application whose key was sent; undefined on knowledge routes. */
-  readonly app: AppDefinition | undefined;
+  /** The application whose key was sent. */
+  readonly app: AppDefinition;
 }
 
 /** A handler for each of the rows. */
@@ -58,11 +57,9 @@ const WRONG_MODE: Partial<Record<Mode, Parameters<typeof appError>[0]>> = {
 };
 
 /** Returns the application whose key was sent; throws HttpError if it has none of these modes. */
-export function requireApp(call: AppCall, ...modes: readonly Mode[]): AppDefinition {
-  const app = call.app ?? raise(appError("app missing"));
-  const [first] = modes;
-  if (first === undefined || modes.includes(app.mode)) return app;
-  throw appError(WRONG_MODE[first] ?? "not a chat");
+export function requireApp({ app }: AppCall, ...modes: readonly [Mode, ...Mode[]]): AppDefinition {
+  if (modes.includes(app.mode)) return app;
+  throw appError(WRONG_MODE[modes[0]] ?? "not a chat");
 }
 
 /** Returns the application whose key was sent; throws HttpError if it is none for chats. */

@@ -1,11 +1,10 @@
 import type * as operations from "../../operations/chats.ts";
-import { internalServerError, raise, type HttpError } from "../protocol/errors.ts";
+import { internalServerError, raise, type HttpError } from "../protocol/response.ts";
 import { isUuid } from "../../lib/text.ts";
 import { atLeast } from "../../lib/version.ts";
 import { zeroUsage } from "../models/tokens.ts";
-import { numberParam } from "../protocol/page-params.ts";
-import { validationError } from "../protocol/validation.ts";
-import { unlessModelFails } from "../models/model-error.ts";
+import { numberParam, valueError } from "../protocol/validation.ts";
+import { unlessModelFails } from "../models/marks.ts";
 import { toSeconds } from "../protocol/ids.ts";
 import type {
   RunStore,
@@ -14,17 +13,10 @@ import type {
   StoredMessage,
 } from "./records/runs-store.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
-import { storedCitations } from "./records/citations.ts";
-import {
-  type AppContext,
-  requireChat,
-  requireVariables,
-  type AppHandlers,
-  type AppCall,
-} from "./context.ts";
-import { shownForms, submission } from "./records/run-events.ts";
-import { fillShape, appError } from "./records/shapes.ts";
-import { typeName } from "./records/templates.ts";
+import { storedCitations, fillShape, appError } from "./records/shapes.ts";
+import { requireChat, requireVariables } from "./context.ts";
+import type { AppContext, AppHandlers, AppCall } from "./context.ts";
+import { shownForms, submission, typeName } from "./records/run-events.ts";
 import { messageFiles } from "./inputs.ts";
 import { runEvent } from "../protocol/fill.ts";
 
@@ -36,13 +28,11 @@ export const conversationHandlers = {
     const order = input.sort_by ?? "-updated_at";
     const column = order.endsWith("created_at") ? "created_at" : "updated_at";
     const direction = order.startsWith("-") ? "DESC" : "ASC";
-    const all = records.conversations.list(
-      { app, end_user_id },
-      `${column} ${direction}, rowid DESC`,
-    );
-    const skipsSecond = column === "created_at";
+    const by = `${column} ${direction}, rowid DESC`;
+    const all = records.conversations.list({ app, end_user_id }, by);
     const last = call.query.get("last_id");
-    const rows = rowsAfter(all, last, appError("last conversation missing"), skipsSecond);
+    const missing = appError("last conversation missing");
+    const rows = rowsAfter(all, last, missing, column === "created_at");
     const introduction = introductionOf(call);
     const shown = rows.map((row) => ({ ...row, introduction }));
     return { json: firstPage("conversation", shown, limit) };
@@ -53,9 +43,8 @@ export const conversationHandlers = {
     const conversation = requireConversation(records, call, input);
     const { id } = conversation;
     if (!input.auto_generate && !input.name) {
-      const about = "name is required when auto_generate is false";
-      const problem = { field: "", type: "value_error", about, value: call.body } as const;
-      throw validationError("ConversationRenamePayload", problem);
+      const text = "name is required when auto_generate is false";
+      throw valueError("ConversationRenamePayload", "", call.body, text);
     }
     const first = records.messages.find({ conversation_id: id });
     const changes = input.auto_generate
@@ -116,29 +105,25 @@ export const conversationHandlers = {
   },
 } satisfies Partial<AppHandlers<typeof operations>>;
 
-/** Returns the end user of a chat route; without one, the server uses a user without data (server §2). */
-const chatUser = (
-  records: RunStore,
-  call: AppCall,
-  input: { readonly user?: string | undefined },
-): StoredEndUser => records.endUser(requireChat(call).name, input.user ?? "DEFAULT-USER");
+interface UserInput {
+  readonly user?: string | undefined;
+}
 
-export const findConversation = (
-  records: RunStore,
-  endUser: StoredEndUser,
-  id: string | undefined,
-) => records.conversations.find({ app: endUser.app, end_user_id: endUser.id, id: id ?? "" });
+/** Returns the end user of a chat route; without one, the server uses a user without data (server §2). */
+const chatUser = (records: RunStore, call: AppCall, { user }: UserInput): StoredEndUser =>
+  records.endUser(requireChat(call).name, user ?? "DEFAULT-USER");
+
+/** The conversation of an end user with that ID. */
+export const findConversation = (records: RunStore, { app, id }: StoredEndUser, wanted = "") =>
+  records.conversations.find({ app, end_user_id: id, id: wanted });
 
 function requireConversation(
   records: RunStore,
   call: AppCall,
-  input: { readonly user?: string | undefined; readonly conversation_id: string },
+  input: UserInput & { readonly conversation_id: string },
 ): StoredConversation {
-  const endUser = chatUser(records, call, input);
-  return (
-    findConversation(records, endUser, input.conversation_id) ??
-    raise(appError("conversation missing"))
-  );
+  const found = findConversation(records, chatUser(records, call, input), input.conversation_id);
+  return found ?? raise(appError("conversation missing"));
 }
 
 /**
@@ -153,9 +138,8 @@ export function requireOwnConversation(
 ): void {
   if (!id || !atLeast(call.version, "1.16.0")) return;
   if (!isUuid(id)) {
-    const about = "conversation_id must be a valid UUID";
-    const problem = { field: "conversation_id", type: "value_error", about, value: id } as const;
-    throw validationError("ChatRequestPayload", problem);
+    const text = "conversation_id must be a valid UUID";
+    throw valueError("ChatRequestPayload", "conversation_id", id, text);
   }
   const endUser = records.endUser(requireChat(call).name, user);
   if (!findConversation(records, endUser, id)) throw appError("conversation of message missing");
@@ -170,8 +154,7 @@ export function nameConversation(context: AppContext, id: string, query: string)
   context.records.conversations.update({ id }, { name: titleOf(context, query) ?? query });
 }
 
-const introductionOf = (call: AppCall): string =>
-  requireChat(call).features.opening_statement ?? "";
+const introductionOf = ({ app }: AppCall): string => app.features.opening_statement ?? "";
 
 /** Characters of a message that name its conversation until the model does. */
 const NAME_LENGTH = 20;
@@ -197,11 +180,8 @@ export function openConversation(
 ): StoredConversation {
   const known = findConversation(records, endUser, message.conversation_id);
   if (known) return known;
-  const isForeign = records.conversations.find({
-    app: app.name,
-    id: message.conversation_id ?? "",
-  });
-  if (isForeign) throw appError("conversation missing");
+  const id = message.conversation_id ?? "";
+  if (records.conversations.find({ app: app.name, id })) throw appError("conversation missing");
   const conversation = records.conversations.insert({
     app: app.name,
     end_user_id: endUser.id,
@@ -239,11 +219,9 @@ function rowsAfter<Row extends { readonly id: string; readonly created_at: numbe
     .filter(({ created_at }) => !skipsSecond || toSeconds(created_at) !== second);
 }
 
-const firstPage = (
-  shape: Parameters<typeof fillShape>[0],
-  rows: readonly object[],
-  limit: number,
-) => ({
+type Shape = Parameters<typeof fillShape>[0];
+
+const firstPage = (shape: Shape, rows: readonly object[], limit: number) => ({
   limit,
   has_more: rows.length > limit,
   data: rows.slice(0, limit).map((row) => fillShape(shape, { ...row })),
@@ -253,13 +231,9 @@ const firstPage = (
 const unused = { ...zeroUsage, total_price: "0E-7", latency: 0 };
 
 /** What the answer to a message used: its own, or that of its run; undefined for one that failed. */
-const usageOf = (
-  records: RunStore,
-  { status, usage, run_id }: StoredMessage,
-): object | undefined => {
-  if (status === "error") return undefined;
-  return usage ?? records.runs.find({ id: run_id })?.progress.usage;
-};
+function usageOf({ runs }: RunStore, { status, usage, run_id: id }: StoredMessage) {
+  return status === "error" ? undefined : (usage ?? runs.find({ id })?.progress.usage);
+}
 
 function messageResponse(
   records: RunStore,
@@ -283,11 +257,7 @@ function messageResponse(
 }
 
 /** The forms of a message's run: open ones with their token, submitted ones with their inputs. */
-const messageForms = (
-  records: RunStore,
-  app: AppDefinition | undefined,
-  { run_id }: StoredMessage,
-) =>
+const messageForms = (records: RunStore, app: AppDefinition, { run_id }: StoredMessage) =>
   shownForms(app, records.forms.list({ run_id }, "expires_at")).map(({ form, node, content }) => {
     const submitted = form.status === "submitted";
     const filled = submitted && runEvent("human_input_form_filled", submission(form, node)).data;

@@ -2,13 +2,12 @@
 import { define, isObject, own } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/text.ts";
 import type * as operations from "../../operations/files.ts";
-import { noFileUploaded, raise, tooManyFiles } from "../protocol/errors.ts";
+import { noFileUploaded, raise, tooManyFiles } from "../protocol/response.ts";
 import { fixedId, signedQuery } from "../protocol/ids.ts";
 import { pythonRepr } from "../protocol/validation.ts";
-import type { AppDefinition } from "./definitions/app-definitions.ts";
-import type { InputField } from "./definitions/app-features.ts";
+import type { AppDefinition, InputField } from "./definitions/app-definitions.ts";
 import type { RunStore, StoredEndUser, StoredFile, StoredMessage } from "./records/runs-store.ts";
-import { requireApp, type AppHandlers } from "./context.ts";
+import { type AppHandlers } from "./context.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 
 /** Maximum upload size in MB, by the kind of file; /parameters reports it (server §9.3). */
@@ -16,9 +15,9 @@ const MAX_UPLOAD: Readonly<Record<string, number>> = { image: 10, audio: 50, vid
 const MAX_OTHER_UPLOAD = 15;
 
 /** Upload and preview of files for runs and messages. */
-export const fileHandlers: AppHandlers<typeof operations> = {
+export const fileHandlers = {
   uploadFile({ records }, input, call) {
-    const app = requireApp(call).name;
+    const app = call.app.name;
     const uploaded = call.files.get("file");
     if (!uploaded?.name) throw noFileUploaded();
     if (call.files.size > 1) throw tooManyFiles();
@@ -36,26 +35,22 @@ export const fileHandlers: AppHandlers<typeof operations> = {
   },
 
   previewFile({ records }, { file_id: id, as_attachment }, call) {
-    const app = requireApp(call).name;
+    const app = call.app.name;
     const messages = records.messages.select("WHERE app = ? AND files LIKE ?", app, `%"${id}"%`);
     const sent = messages.length > 0 ? records.app_files.find({ app, id }) : undefined;
     const { name, type, bytes } = sent ?? raise(appError("file missing"));
     const charset = type.startsWith("text/") ? "; charset=utf-8" : "";
-    return {
-      bytes,
-      headers: {
-        "Content-Type": as_attachment ? "application/octet-stream" : `${type}${charset}`,
-        "Content-Length": String(bytes.byteLength),
-        "Cache-Control": "public, max-age=3600",
-        ...(as_attachment && {
-          "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(name)}`,
-        }),
-      },
+    const disposition = `attachment; filename*=UTF-8''${encodeURIComponent(name)}`;
+    const headers = {
+      "Content-Type": as_attachment ? "application/octet-stream" : `${type}${charset}`,
+      "Content-Length": String(bytes.byteLength),
+      "Cache-Control": "public, max-age=3600",
+      ...(as_attachment && { "Content-Disposition": disposition }),
     };
+    return { bytes, headers };
   },
-};
+} satisfies Partial<AppHandlers<typeof operations>>;
 
-/** The values of a file for its shapes. */
 function fileValues(file: StoredFile, origin = "") {
   const { id, name, type, bytes, created_at } = file;
   const extension = name.includes(".") ? name.slice(name.lastIndexOf(".") + 1) : "";

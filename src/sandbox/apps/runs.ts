@@ -1,25 +1,18 @@
 import { isUuid } from "../../lib/text.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import type * as workflows from "../../operations/workflows.ts";
-import { internalServerError, raise } from "../protocol/errors.ts";
+import { internalServerError, raise, spaced } from "../protocol/response.ts";
 import { type Reply } from "../protocol/handler.ts";
-import { numberParam } from "../protocol/page-params.ts";
-import { spaced } from "../protocol/response.ts";
+import { numberParam } from "../protocol/validation.ts";
 import { toSeconds, workflowId } from "../protocol/ids.ts";
 import type { StoredRun, RunStore } from "./records/runs-store.ts";
 import type { SqlValue } from "../storage/sqlite.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
-import {
-  type AppContext,
-  requireApp,
-  requireUser,
-  stopMode,
-  type AppHandlers,
-  type AppCall,
-} from "./context.ts";
+import { requireApp, requireUser, stopMode } from "./context.ts";
+import type { AppContext, AppHandlers, AppCall } from "./context.ts";
 import { endEvents } from "./run/event-stream.ts";
-import { isNodeDone } from "./records/graph.ts";
 import {
+  isNodeDone,
   finishedLine,
   replayedLine,
   snapshotEvents,
@@ -33,24 +26,20 @@ import type * as forms from "../../operations/forms.ts";
 
 /** Start of a run, its detail, events and stop, and the logs. */
 export const runHandlers: AppHandlers<typeof workflows> = {
-  runWorkflow(context, input, call) {
-    const user = requireUser(input);
-    return startWorkflow(context, requireApp(call, "workflow"), { ...input, user }, call);
-  },
+  runWorkflow: startWorkflow,
 
   runWorkflowById(context, input, call) {
-    const user = requireUser(input);
-    const app = requireApp(call, "workflow");
+    requireUser(input);
+    const { name } = requireApp(call, "workflow");
     const { workflow_id: id } = input;
     if (!isUuid(id)) throw appError("workflow ID invalid", { id });
-    if (id !== workflowId(app.name)) throw appError("workflow missing", { id });
-    return startWorkflow(context, app, { ...input, user }, call);
+    if (id !== workflowId(name)) throw appError("workflow missing", { id });
+    return startWorkflow(context, input, call);
   },
 
   getWorkflowRun({ records }, { workflow_run_id: id }, call) {
     if (!isUuid(id)) throw internalServerError();
-    const run =
-      records.runs.find({ app: requireApp(call).name, id }) ?? raise(appError("run missing"));
+    const run = records.runs.find({ app: call.app.name, id }) ?? raise(appError("run missing"));
     return { json: fillShape("run detail", { run, inputs: spaced(storedInputs(run)) }) };
   },
 
@@ -64,29 +53,29 @@ export const runHandlers: AppHandlers<typeof workflows> = {
 
   streamRunEvents(context, input, call) {
     const { records, engine } = context;
-    const app = requireApp(call);
+    const app = call.app;
     const user = records.endUser(app.name, requireUser(input));
     const id = input.workflow_run_id;
     if (!isUuid(id)) throw internalServerError();
     const run = engine.activeRun(id) ?? records.runs.find({ id });
     const isOwn = run?.app === app.name && run.end_user_id === user.id;
     if (!isOwn) throw appError("events missing");
-    return { stream: attach(context, app, run, call) };
+    return { stream: attach(context, run, call) };
   },
 
   listWorkflowLogs: listLogs,
 };
 
-const startWorkflow = (
+function startWorkflow(
   context: AppContext,
-  app: AppDefinition,
-  { inputs, user }: { readonly inputs?: unknown; readonly user: string },
+  input: { readonly inputs?: unknown; readonly user?: string | undefined },
   call: AppCall,
-): Promise<Reply> =>
-  startRun(context, call, {
-    app,
+): Promise<Reply> {
+  const user = requireUser(input);
+  const app = requireApp(call, "workflow");
+  return startRun(context, call, {
     user,
-    inputs,
+    inputs: input.inputs,
     add: (endUser, validated) => storeRun(context, endUser, { app, inputs: validated }),
     // HTTP 200 even if the run failed or paused (server §13)
     respond(run, last) {
@@ -94,14 +83,10 @@ const startWorkflow = (
       return fillShape("blocking run", { run, last, paused_nodes, reasons });
     },
   });
+}
 
 /** Streams the events of a run to a client that connects later (server §15.3). */
-function attach(
-  context: AppContext,
-  app: AppDefinition,
-  run: StoredRun,
-  call: AppCall,
-): AsyncIterable<string> {
+function attach(context: AppContext, run: StoredRun, call: AppCall): AsyncIterable<string> {
   const { records, engine } = context;
   if (run.finished_at !== null) return knownLines([finishedLine(run)]);
 
@@ -118,7 +103,7 @@ function attach(
   const waiting = records.forms
     .list({ run_id: run.id }, "expires_at")
     .filter(({ node_id }) => !isNodeDone(run, node_id));
-  const events = snapshotEvents(run, { app, waiting, answer, version: call.version });
+  const events = snapshotEvents(run, { app: call.app, waiting, answer, version: call.version });
   return streamRun(context, call, run.id, {
     first: events.map((event) => replayedLine(run, event)),
     endsOn: continueOnPause ? endEvents.finish : endEvents.pause,
@@ -129,20 +114,19 @@ function attach(
 /** Forms of paused runs. */
 export const formHandlers: AppHandlers<typeof forms> = {
   getForm({ records }, { form_token }, call) {
-    return { json: fillShape("form", openForm(records, requireApp(call), form_token)) };
+    return { json: fillShape("form", openForm(records, call.app, form_token)) };
   },
 
   submitForm({ records, engine }, input, call) {
     const user = requireUser(input);
     const { form_token: token, action } = input;
-    const { form, node } = openForm(records, requireApp(call), token);
+    const { form, node } = openForm(records, call.app, token);
     if (!node.user_actions.some(({ id }) => id === action)) {
       throw appError("form action invalid", { action });
     }
     const inputs = isObject(input.inputs) ? input.inputs : {};
-    const missing = node.inputs
-      .map((field) => field.output_variable_name)
-      .filter((name) => !(name in inputs));
+    const names = node.inputs.map((field) => field.output_variable_name);
+    const missing = names.filter((name) => !(name in inputs));
     if (missing.length > 0) throw appError("form inputs missing", { names: missing.join(", ") });
     records.endUser(form.app, user);
     records.forms.update({ token }, { status: "submitted", action, inputs });
@@ -173,7 +157,7 @@ function listLogs(
   input: InputOf<typeof workflows.listWorkflowLogs>,
   call: AppCall,
 ): Reply {
-  const app = requireApp(call);
+  const app = call.app;
   const page = numberParam(call.query, "WorkflowLogQuery", "page", [1, 99_999]);
   const limit = numberParam(call.query, "WorkflowLogQuery", "limit", [1, 100]);
   const conditions: Condition[] = [
@@ -207,12 +191,9 @@ function* logConditions(
   // Rows have whole seconds, and both bounds are inclusive.
   if (after) yield ["created_at >= ?", Math.ceil(isoTime(after) / 1000) * 1000];
   if (before) yield ["created_at < ?", (toSeconds(isoTime(before)) + 1) * 1000];
-  if (created_by_account !== undefined) {
-    if (created_by_account !== ACCOUNT) {
-      throw appError("account missing", { account: created_by_account });
-    }
-    yield ["0"];
-  }
+  if (created_by_account !== undefined && created_by_account !== ACCOUNT)
+    throw appError("account missing", { account: created_by_account });
+  if (created_by_account !== undefined) yield ["0"];
   // The server joins one table twice and fails (server §12).
   if (keyword && session) throw internalServerError();
   if (session) yield ["session_id = ?", session];

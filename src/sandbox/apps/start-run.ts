@@ -1,30 +1,28 @@
+import { once } from "node:events";
 import { atLeast } from "../../lib/version.ts";
 import type { Reply } from "../protocol/handler.ts";
-import { HttpError, statusError } from "../protocol/errors.ts";
-import { dataLine } from "../protocol/response.ts";
-import type { StoredAnnotation, StoredEndUser, StoredRun } from "./records/runs-store.ts";
-import type { AppDefinition } from "./definitions/app-definitions.ts";
-import {
-  type AppContext,
-  closing,
-  isStreaming,
-  requireNodeModels,
-  type AppCall,
-} from "./context.ts";
-import { endEvents, eventStream, type StreamRules } from "./run/event-stream.ts";
-import { nodesOf } from "./definitions/node-types.ts";
-import { PING, liveLine, messageMetadata } from "./records/run-events.ts";
-import { citationsOfAnswer } from "./records/citations.ts";
-import { fillShape } from "./records/shapes.ts";
+import { HttpError, statusError, dataLine } from "../protocol/response.ts";
+import type {
+  StoredAnnotation,
+  StoredEndUser,
+  StoredRun,
+  StoredMessage,
+} from "./records/runs-store.ts";
+import { type AppDefinition, nodesOf, type ModelConfig } from "./definitions/app-definitions.ts";
+import { closing, isStreaming, requireNodeModels } from "./context.ts";
+import type { AppContext, AppCall } from "./context.ts";
+import { endEvents, streamLines, type StreamRules } from "./run/event-stream.ts";
+import { PING, liveLine, messageMetadata, outputText } from "./records/run-events.ts";
+import { citationsOfAnswer, fillShape, appError } from "./records/shapes.ts";
 import { type RunEvent, runEvent } from "../protocol/fill.ts";
 import { isObject } from "../../lib/json.ts";
-import type { RuleAnswer } from "../models/rule-model.ts";
-import { fileLookup, validateInputs } from "./inputs.ts";
-import { outputText } from "./records/templates.ts";
+import type { RuleAnswer } from "../models/language-model.ts";
+import { fileLookup, validateInputs, type FileLookup, resolveFile } from "./inputs.ts";
+import { toSeconds } from "../protocol/ids.ts";
+import { findConversation, openConversation } from "./conversations.ts";
 
 /** A request that starts a run. */
 interface Start {
-  readonly app: AppDefinition;
   readonly user: string;
   readonly inputs: unknown;
   /** Stores the run with the validated inputs; throws HttpError if another field is invalid. */
@@ -40,7 +38,8 @@ type Inputs = Readonly<Record<string, unknown>>;
 /** Validates the inputs, starts the run, and streams its events or waits until it ends or pauses. */
 export async function startRun(context: AppContext, call: AppCall, start: Start): Promise<Reply> {
   const { records, engine } = context;
-  const { app, user, inputs, add, respond } = start;
+  const { user, inputs, add, respond } = start;
+  const { app } = call;
   requireNodeModels(context, app);
   let run: StoredRun;
   try {
@@ -71,8 +70,10 @@ export function streamRun(
   const { version, plan } = call;
   const subscription = context.channels.subscribe(runId, version, plan.lose);
   const closesAtOnce = !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
-  const all = { ...rules, closesAtOnce };
-  return eventStream(subscription, all, context.clock, closing(context, call));
+  const signal = closing(context, call);
+  // A generator that was never started does not run its `finally` block.
+  signal.addEventListener("abort", () => subscription.close("disconnected"), { once: true });
+  return streamLines(subscription, { ...rules, closesAtOnce }, context.clock, signal);
 }
 
 interface NewRun {
@@ -97,8 +98,13 @@ export function storeRun(
   const id = records.newId();
   const { id: end_user_id, session_id } = endUser;
   const { query, dialogue, files = [], conversation } = chat ?? {};
-  const drawn = drawAnswer(context, app, { query, inputs, conversation_id: conversation?.id });
+  const asked = { query: query ?? "", inputs, conversation_id: conversation?.id };
+  const drawn = drawAnswer(context, app, asked);
   const system = { app: app.name, user: session_id, id, query, dialogue, files };
+  const variables = conversation && {
+    sys: { query, user_id: session_id },
+    conversation: conversation.variables,
+  };
   const starts = nodesOf(app, "start").map((node) => [node.id, inputs] as const);
   return records.runs.insert({
     id,
@@ -117,13 +123,7 @@ export function storeRun(
     total_tokens: 0,
     exceptions_count: 0,
     progress: {
-      variables: {
-        ...Object.fromEntries(starts),
-        ...(conversation && {
-          sys: { query, user_id: session_id },
-          conversation: conversation.variables,
-        }),
-      },
+      variables: { ...Object.fromEntries(starts), ...variables },
       executions: [],
       steps: 0,
       exceptions: 0,
@@ -140,7 +140,7 @@ export function storeRun(
  */
 function rejectedStart(
   error: unknown,
-  { app, inputs }: Start,
+  { inputs }: Start,
   call: AppCall,
   context: AppContext,
 ): Reply {
@@ -151,7 +151,7 @@ function rejectedStart(
     const first = [dataLine({ event: "error", message: error.message, status: 500 })];
     return { stream: streamRun(context, call, id, { first, endsOn: endEvents.never }) };
   }
-  const run = { id, task_id: id, app: app.name, inputs };
+  const run = { id, task_id: id, app: call.app.name, inputs };
   return { stream: knownLines([PING, ...unstartedRun(run, error.message, context.records.now())]) };
 }
 
@@ -167,10 +167,11 @@ function unstartedRun(
   const run = { id, app, ...counts, ...withoutUser, ...ended };
   const { data: started } = runEvent("workflow_started", { run, inputs, since, reason: "initial" });
   const { data: finished } = runEvent("workflow_finished", { run, since });
-  const line = (event: string, data: object) =>
-    dataLine({ event, task_id, workflow_run_id: id, data });
-  const end = line("workflow_finished", { ...finished, created_by: {} });
-  return [line("workflow_started", { ...started }), end];
+  const envelope = { task_id, workflow_run_id: id };
+  return [
+    dataLine({ event: "workflow_started", ...envelope, data: started }),
+    dataLine({ event: "workflow_finished", ...envelope, data: { ...finished, created_by: {} } }),
+  ];
 }
 
 /** A stream of lines that are known. */
@@ -209,27 +210,17 @@ function replyWithAnnotation(
 /** A stream that sends these lines, and then nothing until the client leaves (server §18). */
 async function* endless(lines: readonly string[], left: AbortSignal): AsyncGenerator<string> {
   yield* lines;
-  if (left.aborted) return;
-  await new Promise((resolve) => left.addEventListener("abort", resolve, { once: true }));
-}
-
-/** A request to an application. */
-interface Asked {
-  /** The message of a chat; undefined or empty where the inputs are the question. */
-  readonly query: string | undefined;
-  readonly inputs: unknown;
-  /** Undefined for the first message. */
-  readonly conversation_id?: string | undefined;
+  if (!left.aborted) await once(left, "abort");
 }
 
 /**
- * Draws what an application with rules answers; undefined for any other application. Throws HttpError
- * if the answer is a status.
+ * Draws what an application with rules answers; undefined for any other application. Without a message the
+ * inputs are the question. Throws HttpError if the answer is a status.
  */
 export function drawAnswer(
   { draws, records }: AppContext,
   app: AppDefinition,
-  { query, inputs: sent, conversation_id }: Asked,
+  { query, inputs: sent, conversation_id }: SentMessage,
 ): RuleAnswer | undefined {
   if (!app.rules) return undefined;
   const inputs = isObject(sent) ? sent : {};
@@ -242,3 +233,98 @@ export function drawAnswer(
   if (drawn.status !== undefined) throw statusError(drawn.status);
   return drawn;
 }
+
+/** A message to a basic application, as sent. */
+export interface SentMessage {
+  /** Empty for completions, whose text is in the inputs. */
+  readonly query: string;
+  readonly inputs: unknown;
+  readonly conversation_id?: string | undefined;
+  readonly files?: unknown;
+  readonly auto_generate_name?: boolean | undefined;
+}
+
+/** A stored message that a basic application answers. */
+export interface Turn {
+  readonly app: AppDefinition;
+  readonly config: ModelConfig;
+  readonly endUser: StoredEndUser;
+  readonly message: StoredMessage;
+  readonly task_id: string;
+  /** Origin of the addresses of files. */
+  readonly origin: string;
+  /** Server version to imitate. */
+  readonly version: string;
+  /** The answer names the conversation. */
+  readonly names: boolean;
+}
+
+/** Validates a message and stores it, in a new conversation or in that of the request. */
+export function openTurn(
+  { records }: AppContext,
+  { app, config, endUser }: Pick<Turn, "app" | "config" | "endUser">,
+  sent: SentMessage,
+  call: AppCall,
+): Turn {
+  const findFile = fileLookup(records, endUser);
+  const { query, conversation_id, auto_generate_name = true } = sent;
+  const known = findConversation(records, endUser, conversation_id);
+  // A conversation keeps the inputs of its first message; those that were not sent are null.
+  const inputs = known?.inputs ?? {
+    ...Object.fromEntries(app.inputs.map(({ variable }) => [variable, null])),
+    ...validateInputs(app, sent.inputs, findFile),
+  };
+  const files = acceptedFiles(app, sent.files, findFile);
+  return records.store.transaction(() => {
+    const { id } = known ?? openConversation(records, app, endUser, { query, inputs });
+    const position = records.messages.count({ conversation_id: id }) + 1;
+    const message = records.messages.insert({
+      position,
+      app: app.name,
+      conversation_id: id,
+      run_id: "",
+      inputs,
+      query,
+      answer: "",
+      status: "normal",
+      files,
+    });
+    const names = position === 1 && auto_generate_name;
+    const { origin, version } = call;
+    return { app, config, endUser, message, task_id: records.newId(), origin, version, names };
+  });
+}
+
+/** The files of a message; they are dropped if the application accepts none (server §18). */
+function acceptedFiles(app: AppDefinition, sent: unknown, findFile: FileLookup): object[] {
+  const { file_upload } = app.features;
+  if (!file_upload?.enabled || !Array.isArray(sent)) return [];
+  return sent.map((each: unknown) => {
+    const file: { readonly filename?: string } = resolveFile(each, findFile);
+    const type = isObject(each) ? each["type"] : undefined;
+    if (!file_upload.allowed_file_types.some((allowed) => allowed === type)) {
+      throw appError("file not allowed", { name: file.filename ?? "" });
+    }
+    return file;
+  });
+}
+
+/** The conversation that a message reports; completions have none (server §18). */
+export const conversationOf = ({ app, message }: Turn): string | undefined =>
+  app.mode === "completion" ? undefined : message.conversation_id;
+
+/** Formats an event of a turn; an error names no task, and an end of 1.16 has no nulls (server §18). */
+export function turnLine(turn: Turn, { event, fields }: RunEvent): string {
+  const isShort = event === "message_end" && atLeast(turn.version, "1.16.0");
+  return dataLine({
+    event,
+    conversation_id: conversationOf(turn),
+    message_id: turn.message.id,
+    created_at: toSeconds(turn.message.created_at),
+    task_id: event === "error" ? undefined : turn.task_id,
+    ...(isShort ? { ...withoutInnerNulls(fields), files: fields?.["files"] ?? [] } : fields),
+  });
+}
+
+const withoutInnerNulls = (fields: object = {}): object =>
+  JSON.parse(JSON.stringify(fields, (_, value: unknown) => value ?? undefined)) as object; // it was one

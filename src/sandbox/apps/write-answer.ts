@@ -1,12 +1,7 @@
 import type { Passage } from "../knowledge/retrieval/retrieve.ts";
-import {
-  type Completion,
-  type Prompt,
-  type TextModel,
-  wholeReply,
-} from "../models/language-model.ts";
-import { ModelError, unlessModelFails } from "../models/model-error.ts";
-import type { RuleAnswer } from "../models/rule-model.ts";
+import { wholeReply } from "../models/language-model.ts";
+import type { Completion, Prompt, TextModel, RuleAnswer } from "../models/language-model.ts";
+import { ModelError, unlessModelFails } from "../models/marks.ts";
 import { addUsage, noUsage, type Usage, zeroUsage } from "../models/tokens.ts";
 import type { RunEvent } from "../protocol/fill.ts";
 import { account } from "../protocol/ids.ts";
@@ -14,13 +9,12 @@ import { spaced } from "../protocol/response.ts";
 import { findAnnotation } from "./annotations.ts";
 import type { AppContext } from "./context.ts";
 import { nameConversation } from "./conversations.ts";
-import type { Tool } from "./definitions/app-features.ts";
-import { citationsOf, citationsOfAnswer } from "./records/citations.ts";
+import type { Tool } from "./definitions/app-definitions.ts";
+import { citationsOf, citationsOfAnswer, fillShape, messageEvent } from "./records/shapes.ts";
 import type { Citation, RunStore, StoredAnnotation, StoredThought } from "./records/runs-store.ts";
-import { fillShape, messageEvent } from "./records/shapes.ts";
-import { outputText } from "./records/templates.ts";
+import { outputText } from "./records/run-events.ts";
 import { messageFiles } from "./inputs.ts";
-import type { Turn } from "./turn.ts";
+import type { Turn } from "./start-run.ts";
 
 /** The answer to a message while it is written. */
 interface Answer {
@@ -183,12 +177,9 @@ function saveAnswer(context: AppContext, { message, names }: Turn, answer: Answe
   const { id, conversation_id, query } = message;
   const { text, citations, thoughts, usage = null, error } = answer;
   records.store.transaction(() => {
-    records.messages.update(
-      { id },
-      error
-        ? { status: "error", error: error.message }
-        : { answer: text.trim(), citations, thoughts, usage },
-    );
+    const written = { answer: text.trim(), citations, thoughts, usage };
+    const failed = error && ({ status: "error", error: error.message } as const);
+    records.messages.update({ id }, failed ?? written);
     records.conversations.update({ id: conversation_id }, { updated_at: records.now() });
     if (names && !error) nameConversation(context, conversation_id, query);
   });
@@ -204,11 +195,7 @@ async function* callTools(records: RunStore, writing: Writing): AsyncGenerator<R
     const reply = yield* sendPieces(writing, "agent_message", round, () => thoughtEvent(thought));
     const tool = endRound(writing, reply);
     thought.thought = thought.answer = reply.text;
-    if (tool) {
-      thought.tool = tool.tool_name;
-      thought.tool_labels = { [tool.tool_name]: tool.sandbox.label };
-      thought.tool_input = spaced({ [tool.tool_name]: {} });
-    }
+    if (tool) noteCall(thought, tool, spaced({ [tool.tool_name]: {} }));
     yield thoughtEvent(thought);
     if (!tool) return;
     observation = tool.sandbox.output;
@@ -270,9 +257,7 @@ async function* workAsAgent(records: RunStore, writing: Writing): AsyncGenerator
       return;
     }
     const call = newThought(records, writing);
-    call.tool = tool.tool_name;
-    call.tool_labels = { [tool.tool_name]: tool.sandbox.label };
-    call.tool_input = "{}";
+    noteCall(call, tool, "{}");
     yield thoughtEvent(call);
     yield thoughtEvent(call);
     observation = call.observation = tool.sandbox.output;
@@ -340,6 +325,12 @@ function newThought(records: RunStore, { answer: { thoughts } }: Writing): Store
   };
   thoughts.push(thought);
   return thought;
+}
+
+function noteCall(thought: StoredThought, { tool_name, sandbox }: Tool, input: string): void {
+  thought.tool = tool_name;
+  thought.tool_labels = { [tool_name]: sandbox.label };
+  thought.tool_input = input;
 }
 
 const thoughtEvent = (thought: StoredThought): RunEvent =>

@@ -1,11 +1,11 @@
 /** Routes to watch and control a running sandbox; they need no key, and faults do not affect them. */
-import { healthPage } from "./health-page.ts";
-import type { Health } from "./health-page.ts";
-import { isObject, tryParseJson } from "../../lib/json.ts";
+import { isObject, own, tryParseJson } from "../../lib/json.ts";
 import { type Faults, matchesRequest, parseFault } from "../protocol/faults.ts";
 import { type Clock, pathOf, type ReceivedRequest } from "../protocol/handler.ts";
 import { plainResponse, type SandboxResponse } from "../protocol/response.ts";
 import { isModelName, PROVIDER, hasCredentials, type ModelAccess } from "../models/catalog.ts";
+import css from "../../lib/page/page.css?raw";
+import { paletteCss } from "../../lib/page/palette.ts";
 
 /** What the routes act on. */
 export interface Controlled {
@@ -28,19 +28,19 @@ export class ControlError extends Error {
   }
 }
 
-type Route = (
-  controlled: Controlled,
-  request: ReceivedRequest,
-) => SandboxResponse | Promise<SandboxResponse>;
-
-const routes: Readonly<Record<string, Route>> = {
+const routes: Readonly<
+  Record<
+    string,
+    (on: Controlled, request: ReceivedRequest) => SandboxResponse | Promise<SandboxResponse>
+  >
+> = {
   "GET /": (controlled) => healthPage(controlled.health()),
   "GET /_sandbox/health": (controlled) => json(controlled.health()),
   "GET /_sandbox/requests": ({ requests }, request) =>
     json({ data: filterRecords(requests.records, request), total: requests.total }),
   "GET /_sandbox/faults": ({ faults }) => faultList(faults),
   "POST /_sandbox/faults"({ faults }, { body }) {
-    const lines = new TextDecoder()
+    const lines = decoder
       .decode(body)
       .split("\n")
       .filter((line) => line.trim() !== "");
@@ -55,7 +55,7 @@ const routes: Readonly<Record<string, Route>> = {
   },
   "GET /_sandbox/models": ({ models }) => json(modelSettings(models)),
   "PATCH /_sandbox/models"({ models }, { body }) {
-    reported("models", () => changeModelSettings(models, new TextDecoder().decode(body)));
+    reported("models", () => changeModelSettings(models, decoder.decode(body)));
     return json(modelSettings(models));
   },
   async "POST /_sandbox/reset"(controlled) {
@@ -77,7 +77,7 @@ export async function controlResponse(
 ): Promise<SandboxResponse> {
   try {
     const name = `${request.method} ${pathOf(request)}`;
-    const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
+    const route = own(routes, name);
     if (!route) throw new ControlError(404, `no such route; there are ${routeNames}`);
     return await route(controlled, request);
   } catch (error) {
@@ -113,17 +113,13 @@ const filters: Readonly<Record<string, (record: RequestRecord, wanted: string) =
   dataset: ({ dataset }, wanted) => dataset === wanted,
 };
 
-function filterRecords(
-  records: readonly RequestRecord[],
-  { path }: ReceivedRequest,
-): RequestRecord[] {
+function filterRecords(records: readonly RequestRecord[], { path }: ReceivedRequest) {
   const query = [...new URLSearchParams(path.split("?")[1])];
   const tests = query.map(([name, wanted]) => {
-    const test = Object.hasOwn(filters, name) ? filters[name] : undefined;
-    if (!test) {
-      const names = Object.keys(filters).join(", ");
-      throw new ControlError(400, `unknown filter ${JSON.stringify(name)} (one of: ${names})`);
-    }
+    const test = own(filters, name);
+    const names = Object.keys(filters).join(", ");
+    const unknown = `unknown filter ${JSON.stringify(name)} (one of: ${names})`;
+    if (!test) throw new ControlError(400, unknown);
     return (record: RequestRecord) => test(record, wanted);
   });
   return records.filter((record) => tests.every((test) => test(record)));
@@ -229,9 +225,93 @@ function shownBody({ parts, body }: ReceivedRequest): unknown {
   if (body.byteLength === 0) return null;
   const text = (bytes: Uint8Array) => (bytes.byteLength > MAX_BODY ? null : decoder.decode(bytes));
   if (parts.length === 0) return tryParseJson(text(body) ?? "") ?? null;
-  return parts.map(({ name, filename, type, bytes }) =>
-    filename === undefined
-      ? { name, text: text(bytes) }
-      : { name, filename, type, size: bytes.byteLength },
-  );
+  return parts.map(({ name, filename, type, bytes }) => {
+    if (filename === undefined) return { name, text: text(bytes) };
+    return { name, filename, type, size: bytes.byteLength };
+  });
 }
+
+/** The state of a sandbox. */
+export interface Health {
+  readonly status: "ok";
+  /** Version of the server that it imitates. */
+  readonly version: string;
+  readonly base_url: string;
+  readonly models: boolean;
+  readonly knowledge_key: string;
+  readonly applications: readonly {
+    readonly name: string;
+    readonly mode: string;
+    readonly key: string;
+  }[];
+  /** Numbers of what is stored, and of the requests since the start. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly faults: readonly string[];
+}
+
+/** The page for people. It has no links: pages of the sandbox may not send requests to it. */
+export function healthPage(health: Health): SandboxResponse {
+  const { version, base_url, models, knowledge_key, applications, counts, faults } = health;
+  const title = `Sandbox, version ${version}`;
+  const settings = [
+    ["base URL", base_url],
+    ["knowledge key", knowledge_key],
+  ];
+  const apps = applications.map(({ name, mode, key }) => [name, mode, key]);
+  const given = faults.map((fault) => [fault]);
+  const html = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>${paletteCss()}${css}</style>
+</head>
+<body>
+<header>
+<p class="command">kb sandbox</p>
+<h1>${title}</h1>
+<p class="made">A stand-in for tests, ${models ? "with stand-in models" : "without models"}. Its keys are public.</p>
+</header>
+<main>
+<ul class="tiles">${Object.entries(counts).map(tile).join("")}</ul>
+${part("Connection", ["setting", "value"], settings)}
+${part("Applications", ["name", "mode", "key"], apps)}
+${part("Faults", ["fault"], given)}
+</main>
+</body>
+</html>
+`;
+  return plainResponse(200, "text/html; charset=utf-8", html);
+}
+
+const tile = ([name, count]: readonly [string, number]): string =>
+  `<li><span class="label">${escaped(name.replaceAll("_", " "))}</span> <strong>${count}</strong></li>`;
+
+/** A table with its heading; the last of several columns holds what is copied. */
+function part(title: string, heads: readonly string[], rows: readonly (readonly string[])[]) {
+  const last = heads.length - 1;
+  const lines = rows.map((cells) => {
+    const all = cells.map((cell, at) => {
+      if (at === 0) return `<th scope="row">${escaped(cell)}</th>`;
+      const text = at === last ? `<code>${escaped(cell)}</code>` : escaped(cell);
+      return `<td data-label="${heads[at] ?? ""}">${text}</td>`;
+    });
+    return `<tr>${all.join("")}</tr>`;
+  });
+  const head = heads.map((text) => `<th scope="col">${text}</th>`).join("");
+  const table = `<table>
+<caption class="hidden">${title}</caption>
+<thead><tr>${head}</tr></thead>
+<tbody>
+${lines.join("\n")}
+</tbody>
+</table>`;
+  return `<section class="part">
+<h2>${title}</h2>
+${rows.length === 0 ? '<p class="dim">None.</p>' : table}
+</section>`;
+}
+
+const escaped = (text: string) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

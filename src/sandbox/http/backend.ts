@@ -8,20 +8,14 @@ import { LanguageModel } from "../models/language-model.ts";
 import { openModelAccess } from "../models/catalog.ts";
 import { idSource } from "../protocol/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
-import { authorize, createRouter } from "./router.ts";
+import { authorize, createRouter, parseRequest } from "./request.ts";
 import type { FaultPlan, Fault } from "../protocol/faults.ts";
-import { seededRandom } from "../../lib/random.ts";
+import { seededRandom } from "../../lib/numbers.ts";
 import { atLeast } from "../../lib/version.ts";
+import { pathOf } from "../protocol/handler.ts";
+import type { Clock, Handler, Reply, ReceivedRequest } from "../protocol/handler.ts";
 import {
-  type Clock,
-  type Handler,
-  type Reply,
-  pathOf,
-  type ReceivedRequest,
-} from "../protocol/handler.ts";
-import { HttpError } from "../protocol/errors.ts";
-import { parseRequest } from "./request-body.ts";
-import {
+  HttpError,
   jsonResponse,
   redirectResponse,
   routeNotFound,
@@ -122,7 +116,7 @@ export class Backend {
     }
     // The input was built from the handler's row.
     const reply = await handler.handle(input as never, {
-      app,
+      app: app as AppDefinition, // undefined for knowledge, where no handler reads it
       version,
       plainMetadata: plan["plain-metadata"] || !atLeast(version, "1.13.0"),
       plan,

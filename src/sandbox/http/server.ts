@@ -4,36 +4,26 @@ import { type LockOwner, takeLock } from "../../host/lock.ts";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import {
-  ControlError,
-  type Controlled,
-  controlResponse,
-  isControl,
-  RequestHistory,
-  type RequestRecord,
-} from "../control/control.ts";
-import type { Health } from "../control/health-page.ts";
+import { ControlError, controlResponse, isControl, RequestHistory } from "../control/control.ts";
+import type { Controlled, RequestRecord, Health } from "../control/control.ts";
 import type { ModelAccess } from "../models/catalog.ts";
 import { appKey, KNOWLEDGE_KEY } from "../protocol/ids.ts";
-import { type HostNames, originOf, receive } from "./receive.ts";
-import { keyIn } from "./router.ts";
+import { type HostNames, originOf, receive, Connections, sendResponse } from "./exchange.ts";
+import { keyIn } from "./request.ts";
 import { type Backend, openBackend, type PlatformRequest, type SandboxOptions } from "./backend.ts";
-import { Connections, sendResponse } from "./send.ts";
 import {
   statusError,
   ConnectionDropped,
   WorkerFailure,
   HttpError,
   internalServerError,
-} from "../protocol/errors.ts";
-import { type Fault, Faults } from "../protocol/faults.ts";
-import { pathOf, type ReceivedRequest } from "../protocol/handler.ts";
-import {
   jsonResponse,
   proxyErrorPage,
   type SandboxResponse,
   workerError,
 } from "../protocol/response.ts";
+import { type Fault, Faults } from "../protocol/faults.ts";
+import { pathOf, type ReceivedRequest } from "../protocol/handler.ts";
 import { UnstorableValue } from "../storage/sqlite.ts";
 
 export type { SandboxOptions } from "./backend.ts";
@@ -49,7 +39,11 @@ export interface Sandbox {
   readonly appKeys: Readonly<Record<string, string>>;
   /** Which models are disabled, and which providers have no credentials. */
   readonly models: ModelAccess;
+  /** The last requests. */
+  readonly requests: RequestHistory;
   stop(): Promise<void>;
+  /** Returns to the state at the start; throws ControlError if the data are kept. */
+  reset(): Promise<void>;
   /** Replaces all faults. */
   setFaults(faults: readonly Fault[]): void;
 }
@@ -72,7 +66,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 class SandboxServer implements Sandbox, Controlled {
   port = 0;
   readonly knowledgeKey = KNOWLEDGE_KEY;
-  readonly faults: Faults;
+  readonly faults = new Faults();
   requests: RequestHistory;
   readonly #options: SandboxOptions;
   readonly #version: string;
@@ -93,7 +87,7 @@ class SandboxServer implements Sandbox, Controlled {
     this.#unlock = unlock;
     this.#backend = backend;
     this.requests = new RequestHistory(backend.clock);
-    this.faults = new Faults(options.faults ?? []);
+    this.faults.set(options.faults ?? []);
     this.#connections = new Connections(options.connections ?? Infinity);
     this.#server.on("request", (request, response) => void this.#serve(request, response));
   }
@@ -142,11 +136,9 @@ class SandboxServer implements Sandbox, Controlled {
       base_url: `${this.origin}/v1`,
       models: this.#options.models ?? false,
       knowledge_key: KNOWLEDGE_KEY,
-      applications: this.#backend.applications.map(({ name, mode }) => ({
-        name,
-        mode,
-        key: appKey(name),
-      })),
+      applications: this.#backend.applications.map(({ name, mode }) => {
+        return { name, mode, key: appKey(name) };
+      }),
       counts: { ...this.#backend.counts(), requests: this.requests.total },
       faults: this.faults.all.map(([{ text }]) => text),
     };
@@ -200,8 +192,8 @@ class SandboxServer implements Sandbox, Controlled {
       const backend = this.#backend;
       const { clock } = backend;
       if (plan.delay !== undefined) await clock.sleep(plan.delay, signal);
-      const platformRequest = { request: received, plan, version, origin, signal };
-      const reply = await answerRequest(backend, platformRequest, report);
+      const asked = { request: received, plan, version, origin, signal };
+      const reply = await answerRequest(backend, asked, report);
       record.status = reply.status;
       await sendResponse(reply, response, { plan, clock, signal });
     } catch (error) {
@@ -245,29 +237,25 @@ export async function answerRequest(
   request: PlatformRequest,
   report: (error: unknown) => void,
 ): Promise<SandboxResponse> {
-  const response = await respond(backend, request, report);
   const { plan, version } = request;
+  const respond = async () => {
+    if (plan.status !== undefined) throw statusError(plan.status);
+    return backend.respond(request);
+  };
+  const response =
+    plan.html === undefined
+      ? await respond().catch((error: unknown) => errorResponse(error, report))
+      : proxyErrorPage(plan.html);
   const own = response.foreign ? {} : { "X-Version": version, "X-Env": "DEVELOPMENT" };
   const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
   return { ...response, headers: { ...response.headers, ...own, ...length } };
 }
 
-async function respond(
-  backend: Backend,
-  request: PlatformRequest,
-  report: (error: unknown) => void,
-): Promise<SandboxResponse> {
-  const { plan } = request;
-  if (plan.html !== undefined) return proxyErrorPage(plan.html);
-  try {
-    if (plan.status !== undefined) throw statusError(plan.status);
-    return await backend.respond(request);
-  } catch (error) {
-    if (error instanceof WorkerFailure) return workerError();
-    const { status, body } = toHttpError(error, report);
-    const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
-    return jsonResponse(status, body, status === 401 ? challenge : {});
-  }
+function errorResponse(error: unknown, report: (error: unknown) => void): SandboxResponse {
+  if (error instanceof WorkerFailure) return workerError();
+  const { status, body } = toHttpError(error, report);
+  const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
+  return jsonResponse(status, body, status === 401 ? challenge : {});
 }
 
 /**

@@ -1,39 +1,36 @@
 import { valueAt } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/text.ts";
 import type * as operations from "../../operations/chunks.ts";
-import { ModelError } from "../models/model-error.ts";
+import { ModelError } from "../models/marks.ts";
 import { countTokens } from "../models/tokens.ts";
 import { extractKeywords } from "../models/words.ts";
-import { HttpError, internalServerError, raise } from "../protocol/errors.ts";
+import { HttpError, internalServerError, raise } from "../protocol/response.ts";
 import { atLeast } from "../../lib/version.ts";
 import type { Call } from "../protocol/handler.ts";
 import { account } from "../protocol/ids.ts";
-import { numberParam, pageFields, type PageParams, parsePage } from "../protocol/page-params.ts";
-import { validationError } from "../protocol/validation.ts";
+import { numberParam, pageFields, parsePage, validationError } from "../protocol/validation.ts";
+import type { PageParams, ValidationProblem } from "../protocol/validation.ts";
 import {
   indexTableOf,
   indexWords,
   isHighQuality,
-  requireCredentials,
+  usableDataset,
   vectorFor,
   withModelErrors,
-} from "./indexing/embedding.ts";
-import {
   addChild,
   addSegment,
   embedSegment,
   indexSegmentWords,
   remakeChildren,
 } from "./indexing/segments.ts";
-import {
-  type ChildChunkRow,
-  type DatasetRow,
-  type DocumentRow,
-  getDataset,
-  type KnowledgeContext,
-  type KnowledgeHandlers,
-  requireDocument,
-  type SegmentRow,
+import { getDataset, requireDocument } from "./records/knowledge-store.ts";
+import type {
+  ChildChunkRow,
+  DatasetRow,
+  DocumentRow,
+  KnowledgeContext,
+  KnowledgeHandlers,
+  SegmentRow,
 } from "./records/knowledge-store.ts";
 import { knowledgeError, segmentResponse, toResponse } from "./records/responses.ts";
 
@@ -41,7 +38,7 @@ import { knowledgeError, segmentResponse, toResponse } from "./records/responses
 export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
   listChunks(context, input, call) {
     const document = requireDocument(context, input);
-    requireCredentials(context, getDataset(context, input.dataset_id), "provider not initialized");
+    usableDataset(context, input, "provider not initialized");
     const page = parseSegmentPage(call);
     const statuses = call.query.getAll("status");
     if (atLeast(call.version, "1.15.0") && !statuses.every((status) => STATUSES.has(status))) {
@@ -52,8 +49,9 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
     const values = [document.id, input.keyword ?? null, JSON.stringify(statuses)];
     const { rows, total } = context.segments.page(where, "position", values, page);
     const data = rows.map(openResponses(context, document));
+    const { doc_form } = document;
     const { has_more, limit, page: number } = pageFields(page, rows.length, total);
-    return { json: { data, doc_form: document.doc_form, total, has_more, limit, page: number } };
+    return { json: { data, doc_form, total, has_more, limit, page: number } };
   },
 
   createChunks(context, input, call) {
@@ -61,8 +59,7 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
     if (document.indexing_status !== "completed")
       throw knowledgeError("document of chunks not indexed");
     if (!document.enabled) throw knowledgeError("document of chunks disabled");
-    const dataset = getDataset(context, document.dataset_id);
-    requireCredentials(context, dataset, "provider not initialized");
+    const dataset = usableDataset(context, input, "provider not initialized");
     const segments = valueAt(call.body, "segments") as readonly SegmentContent[]; // validated
     checkNewContents(document, segments, call);
     const data = segments.map((sent) => createChunk({ context, dataset, document }, sent));
@@ -71,13 +68,12 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
   },
 
   getChunk(context, input) {
-    requireCredentials(context, getDataset(context, input.dataset_id), "dataset unavailable");
+    usableDataset(context, input);
     return showSegment(context, input);
   },
 
   updateChunk(context, input, call) {
-    const dataset = getDataset(context, input.dataset_id);
-    requireCredentials(context, dataset, "dataset unavailable");
+    const dataset = usableDataset(context, input);
     const [row, document] = getSegment(context, input);
     const change = valueAt(call.body, "segment") as SegmentContent; // validated
     changeChunk({ context, dataset, document }, row, change);
@@ -86,7 +82,7 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
   },
 
   deleteChunk(context, input) {
-    requireCredentials(context, getDataset(context, input.dataset_id), "dataset unavailable");
+    usableDataset(context, input);
     const [{ id }, document] = getSegment(context, input);
     context.segments.delete({ id });
     updateWordCount(context, document.id);
@@ -96,8 +92,8 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
   listChildChunks(context, input, call) {
     const [{ id }] = getSegment(context, input);
     // Unlike other lists, this one ignores invalid numbers and echoes the limit that it applies.
-    const page = Math.max(1, parseInteger(call.query.get("page"), 1));
-    const limit = Math.min(100, Math.max(1, parseInteger(call.query.get("limit"), 20)));
+    const page = Math.max(1, integerIn(call.query.get("page")) ?? 1);
+    const limit = Math.min(100, Math.max(1, integerIn(call.query.get("limit")) ?? 20));
     const keyword = input.keyword?.toLowerCase() ?? "";
     const matches = listChildren(context, id).filter(({ content }) =>
       content.toLowerCase().includes(keyword),
@@ -111,8 +107,7 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
   createChildChunk(context, input) {
     const [{ id: segment_id }] = getSegment(context, input);
     const { content } = input;
-    const dataset = getDataset(context, input.dataset_id);
-    requireCredentials(context, dataset, "provider not initialized");
+    const dataset = usableDataset(context, input, "provider not initialized");
     const vector = withModelErrors(() => vectorFor(dataset, content)); // 400 (server §9.7)
     const position = context.child_chunks.max("position", { segment_id }) + 1;
     const child = { segment_id, position, content, type: "customized", vector } as const;
@@ -284,10 +279,7 @@ interface SegmentContent {
 }
 
 /** Returns a chunk and its document; throws 404. */
-function getSegment(
-  context: KnowledgeContext,
-  place: SegmentPlace,
-): [row: SegmentRow, document: DocumentRow] {
+function getSegment(context: KnowledgeContext, place: SegmentPlace): [SegmentRow, DocumentRow] {
   const document = requireDocument(context, place);
   const row = context.segments.find({ id: place.segment_id, document_id: document.id });
   return [row ?? raise(knowledgeError("chunk missing")), document];
@@ -309,10 +301,12 @@ function checkNewContents(
 }
 
 function checkBlank(segments: readonly SegmentContent[]): void {
-  const problem = { type: "value_error", about: "Content is empty" } as const;
-  const problems = segments.flatMap(({ content: value }, index) =>
-    value?.trim() === "" ? [{ ...problem, field: `segments.${index}.content`, value }] : [],
-  );
+  const problems = segments.flatMap(({ content: value }, index): ValidationProblem[] => {
+    const field = `segments.${index}.content`;
+    return value?.trim() !== ""
+      ? []
+      : [{ type: "value_error", about: "Content is empty", field, value }];
+  });
   if (problems.length === 0) return;
   const { message: error } = validationError("SegmentCreatePayload", ...problems);
   throw new HttpError(400, "", error, { error });
@@ -323,7 +317,7 @@ function parseSegmentPage(call: Call): PageParams {
   if (!atLeast(call.version, "1.15.0")) return parsePage(call, "SegmentListQuery");
   const query = new URLSearchParams(call.query);
   for (const name of ["page", "limit"] as const) {
-    if (!/^-?\d+$/.test(query.get(name) ?? "")) query.delete(name);
+    if (integerIn(query.get(name)) === undefined) query.delete(name);
     numberParam(query, "SegmentListQuery", name, [1, Infinity]);
   }
   return parsePage({ ...call, query }, "SegmentListQuery");
@@ -343,6 +337,5 @@ function getChild(
   return child ?? raise(knowledgeError("child chunk missing"));
 }
 
-function parseInteger(text: string | null, defaultValue: number): number {
-  return text !== null && /^-?\d+$/.test(text) ? Number(text) : defaultValue;
-}
+const integerIn = (text: string | null) =>
+  text !== null && /^-?\d+$/.test(text) ? Number(text) : undefined;

@@ -2,17 +2,13 @@ import { isUuid } from "../../lib/text.ts";
 import { isObject } from "../../lib/json.ts";
 import type * as operations from "../../operations/knowledge.ts";
 import type { InputOf } from "../../operations/operation.ts";
-import { internalServerError } from "../protocol/errors.ts";
+import { internalServerError } from "../protocol/response.ts";
 import { atLeast } from "../../lib/version.ts";
 import type { Call } from "../protocol/handler.ts";
-import { checkFlag, pageFields, parsePage } from "../protocol/page-params.ts";
+import { checkFlagParam, pageFields, parsePage } from "../protocol/validation.ts";
 import { account } from "../protocol/ids.ts";
-import {
-  type DatasetRow,
-  getDataset,
-  type KnowledgeContext,
-  type KnowledgeHandlers,
-} from "./records/knowledge-store.ts";
+import { getDataset } from "./records/knowledge-store.ts";
+import type { DatasetRow, KnowledgeContext, KnowledgeHandlers } from "./records/knowledge-store.ts";
 import {
   chooseEmbedding,
   isAvailable,
@@ -20,15 +16,18 @@ import {
   withModelErrors,
   type EmbeddingChoice,
   dropVectors,
-} from "./indexing/embedding.ts";
+} from "./indexing/segments.ts";
 import { builtInFields, fieldResponse, documentMetadata } from "./records/metadata-values.ts";
-import { runtimeFields } from "./pipelines/definitions.ts";
-import { knowledgeError, segmentResponse, toResponse, withDefaults } from "./records/responses.ts";
+import { runtimeFields } from "./pipelines/pipelines.ts";
 import {
+  knowledgeError,
+  segmentResponse,
+  toResponse,
+  withDefaults,
   type SearchSettings,
   searchSettingsResponse,
   DEFAULT_SETTINGS,
-} from "./records/settings.ts";
+} from "./records/responses.ts";
 import { listDatasetTags } from "./tags.ts";
 import { findChunks } from "./retrieval/retrieve.ts";
 import type { Changes } from "../storage/table.ts";
@@ -38,7 +37,7 @@ import { embedAsBefore, requeueForEmbedding } from "./indexing/indexing.ts";
 export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
   listKnowledgeBases(context, { keyword, tag_ids = [] }, call) {
     const page = parsePage(call, "DatasetListQuery");
-    checkFlag(call, "include_all", "DatasetListQuery");
+    checkFlagParam(call, "include_all", "DatasetListQuery");
     const needsAllTags = atLeast(call.version, "1.15.0"); // before, any of them (server §5)
     // The server passes the texts to its database, which accepts only UUIDs.
     if (needsAllTags && !tag_ids.every(isUuid)) throw internalServerError();
@@ -58,6 +57,7 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
     checkName(context, input.name);
     const embedding = chooseEmbedding(context, input.indexing_technique, input);
     if (input.provider === "external") checkExternal(input);
+    const { summary_index_setting: summary } = input;
     const dataset = context.datasets.insert({
       name: input.name,
       description: input.description ?? "",
@@ -67,9 +67,7 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
       indexing_technique: input.indexing_technique ?? null,
       ...embedding,
       retrieval_model: settingsIn(input) ?? null,
-      summary_index_setting: isObject(input.summary_index_setting)
-        ? input.summary_index_setting
-        : null,
+      summary_index_setting: isObject(summary) ? summary : null,
       built_in: false,
     });
     return { json: datasetResponse(context, dataset, null, call) };
@@ -126,22 +124,16 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
   searchKnowledgeBase(context, input) {
     const dataset = getDataset(context, input.dataset_id);
     const { query, attachment_ids = [] } = input;
-    if (query === "" && attachment_ids.length === 0) {
-      throw knowledgeError("query missing");
-    }
+    if (query === "" && attachment_ids.length === 0) throw knowledgeError("query missing");
     // Validated with the request.
     const sent = input.retrieval_model as SearchSettings | undefined;
     const settings = sent ?? dataset.retrieval_model ?? DEFAULT_SETTINGS;
     const found = withModelErrors(() => findChunks(context, dataset, query, settings));
     const records = found.map(({ segment, document, score, children: child_chunks }) => {
       const metadata = documentMetadata(context, dataset, document);
-      const {
-        updated_at: _at,
-        updated_by: _by,
-        child_chunks: _children,
-        ...chunk
-      } = segmentResponse(segment, { keywords: segment.keywords ?? [] });
-      const { attachments: _files, summary, ...shown } = chunk;
+      const chunk = segmentResponse(segment, { keywords: segment.keywords ?? [] });
+      const { updated_at: _at, updated_by: _by, child_chunks: _children, ...rest } = chunk;
+      const { attachments: _files, summary, ...shown } = rest;
       const found_in = {
         id: document.id,
         data_source_type: document.source?.datasource_type ?? "upload_file",
@@ -207,22 +199,15 @@ function checkName({ datasets }: KnowledgeContext, name: string, renamed?: Datas
 }
 
 /** No external knowledge API exists; without an ID the server creates an unusable knowledge base. */
-function checkExternal({
-  external_knowledge_api_id,
-  external_knowledge_id,
-}: InputOf<typeof operations.createKnowledgeBase>): void {
-  if (!external_knowledge_api_id) return;
-  if (!external_knowledge_id) throw knowledgeError("external knowledge missing");
-  throw knowledgeError("external API missing");
+function checkExternal(sent: InputOf<typeof operations.createKnowledgeBase>): void {
+  if (!sent.external_knowledge_api_id) return;
+  const isNamed = Boolean(sent.external_knowledge_id);
+  throw knowledgeError(isNamed ? "external API missing" : "external knowledge missing");
 }
 
 function memberIds(sent: unknown): string[] | undefined {
   if (!Array.isArray(sent)) return undefined;
   return sent.filter(isObject).map((member) => String(member["user_id"]));
-}
-
-interface SentTechnique extends EmbeddingChoice {
-  readonly indexing_technique?: string | null | undefined;
 }
 
 /**
@@ -233,7 +218,7 @@ interface SentTechnique extends EmbeddingChoice {
 function switchEmbedding(
   context: KnowledgeContext,
   dataset: DatasetRow,
-  sent: SentTechnique,
+  sent: EmbeddingChoice & { readonly indexing_technique?: string | null | undefined },
 ): Changes<DatasetRow> {
   const { indexing_technique, embedding_model, embedding_model_provider } = sent;
   const named = { ...(embedding_model && { embedding_model }) };

@@ -1,18 +1,19 @@
-import {
-  type DatasetRow,
-  type DocumentRow,
-  getDataset,
-  requireDocument,
-  type KnowledgeContext,
-  latestRule,
-} from "./records/knowledge-store.ts";
+import { getDataset, requireDocument, latestRule } from "./records/knowledge-store.ts";
+import type { DatasetRow, DocumentRow, KnowledgeContext } from "./records/knowledge-store.ts";
 import type { Changes, NewRow } from "../storage/table.ts";
-import { getDisplayStatus } from "./document-responses.ts";
-import { chooseEmbedding, type EmbeddingChoice } from "./indexing/embedding.ts";
+import { chooseEmbedding, type EmbeddingChoice } from "./indexing/segments.ts";
 import type { FileContent } from "./records/knowledge-files.ts";
-import { parseProcessRule, type SearchSettings } from "./records/settings.ts";
+import {
+  parseProcessRule,
+  type SearchSettings,
+  knowledgeError,
+  ruleResponse,
+  toResponse,
+  withDefaults,
+} from "./records/responses.ts";
 import { automaticRule, type ProcessRule } from "../../splitting/rule.ts";
-import { knowledgeError } from "./records/responses.ts";
+import { stageStarts } from "./indexing/indexing.ts";
+import { documentMetadata } from "./records/metadata-values.ts";
 
 /** Processing options of a create or update, by text or file. */
 export interface ProcessingOptions extends EmbeddingChoice {
@@ -44,11 +45,8 @@ export function createDocument(
   const change = { rule_id, doc_form };
   const { original_document_id: document_id } = processing;
   if (document_id) {
-    const original = requireDocument(
-      context,
-      { dataset_id, document_id },
-      "document to change missing",
-    );
+    const place = { dataset_id, document_id };
+    const original = requireDocument(context, place, "document to change missing");
     return requeue(context, original, content, { ...change, created_from: "web" });
   }
   const batch = newBatch(context);
@@ -57,30 +55,16 @@ export function createDocument(
   if (same && processing.duplicate !== false) {
     return requeue(context, same, content, { ...change, created_from: "api", batch });
   }
-  return addDocument(context, {
-    dataset_id,
-    batch,
-    name,
-    file_id: content.file_id,
-    rule_id,
-    doc_form,
-    doc_language: processing.doc_language ?? "English",
-    created_from: "api",
-  });
+  const { file_id } = content;
+  const { doc_language = "English" } = processing;
+  const made = { dataset_id, batch, name, file_id, doc_language, created_from: "api" };
+  return addDocument(context, { ...made, ...change });
 }
 
 /** A document that was not added yet; `source` of one that a pipeline makes. */
-type NewDocument = Pick<
+type NewDocument = Omit<
   NewRow<DocumentRow>,
-  | "dataset_id"
-  | "batch"
-  | "name"
-  | "source"
-  | "file_id"
-  | "rule_id"
-  | "doc_form"
-  | "doc_language"
-  | "created_from"
+  "position" | "indexing_status" | "queued_at" | "enabled" | "archived" | "metadata"
 >;
 
 /** Adds a document at the end of its knowledge base, where it waits to be indexed; returns its ID. */
@@ -109,14 +93,11 @@ export function updateDocument(
   storeContent: (() => FileContent) | undefined,
 ): string {
   const dataset = getDataset(context, input.dataset_id);
-  if (!storeContent && !input.process_rule) {
-    throw knowledgeError("document content missing");
-  }
+  if (!storeContent && !input.process_rule) throw knowledgeError("document content missing");
   const doc_form = documentForm(dataset, input);
   const document = requireDocument(context, input, "document to change missing");
-  if (getDisplayStatus(context, document) !== "available") {
-    throw knowledgeError("document unavailable");
-  }
+  const status = getDisplayStatus(context, document);
+  if (status !== "available") throw knowledgeError("document unavailable");
   const rule_id =
     input.process_rule || document.rule_id === ""
       ? storeRule(context, dataset, input.process_rule, automaticRule)
@@ -127,9 +108,7 @@ export function updateDocument(
 
 /** Returns the form of the document; all documents of a knowledge base have the same (server §9). */
 function documentForm(dataset: DatasetRow, { doc_form = "text_model" }: ProcessingOptions): string {
-  if (dataset.doc_form !== null && dataset.doc_form !== doc_form) {
-    throw knowledgeError("document form differs");
-  }
+  if ((dataset.doc_form ?? doc_form) !== doc_form) throw knowledgeError("document form differs");
   return doc_form;
 }
 
@@ -184,4 +163,128 @@ function requeue(
 export function newBatch(context: KnowledgeContext): string {
   const time = new Date(context.now()).toISOString().replace(/\D/g, "").slice(0, 14);
   return time + String(100_000 + Math.floor(context.random() * 900_000));
+}
+
+/** SQL for the display status of a document (server §7). */
+export const DISPLAY_STATUS = `CASE
+  WHEN indexing_status = 'waiting' THEN 'queuing'
+  WHEN indexing_status = 'error' THEN 'error'
+  WHEN indexing_status <> 'completed' THEN 'indexing'
+  WHEN archived THEN 'archived'
+  WHEN enabled THEN 'available'
+  ELSE 'disabled' END`;
+
+export function getDisplayStatus({ store }: KnowledgeContext, { id }: DocumentRow): string {
+  const sql = `SELECT ${DISPLAY_STATUS} AS status FROM documents WHERE id = ?`;
+  return store.get<{ readonly status: string }>(sql, id)?.status ?? "queuing";
+}
+
+/** The fields of a document that lists and details share, besides those of its row. */
+function documentFields(context: KnowledgeContext, document: DocumentRow) {
+  const file = context.store.get<object>(
+    "SELECT id, name, size, extension, mime_type, created_at FROM files WHERE id = ?",
+    document.file_id,
+  );
+  return {
+    ...sourceFields(document, file),
+    // Documents of pipelines have none.
+    stored_rule_id: document.rule_id || null,
+    stored_language: document.doc_language || null,
+    display_status: getDisplayStatus(context, document),
+    need_summary: document.need_summary === 1,
+    // Null again when the summaries are made, and when that failed (server §9.8).
+    summary_index_status: document.summary_due === null ? null : "SUMMARIZING",
+  };
+}
+
+/** Where a document comes from: an upload, or what a pipeline read (server §18). */
+function sourceFields({ source, file_id }: DocumentRow, file: object | undefined): object {
+  if (!source) {
+    const values = { file_id, file: file && toResponse("document_file", file) };
+    return toResponse("document_upload", values);
+  }
+  const { datasource_type: data_source_type, datasource_info: data_source_info } = source;
+  const data_source_detail = data_source_type === "local_file" ? {} : data_source_info;
+  return { data_source_type, data_source_info, data_source_detail };
+}
+
+/** A document in lists, creates and updates; `plain` formats the metadata as some builds do. */
+export function documentResponse(
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  document: DocumentRow,
+  plain: boolean,
+): object {
+  const metadata = documentMetadata(context, dataset, document);
+  const texts = metadata.map((field) => ({
+    ...field,
+    value: field.value === null ? null : String(field.value),
+  }));
+  const plainMetadata = texts.length === 0 ? null : texts;
+  return toResponse("document", document, {
+    ...documentFields(context, document),
+    doc_metadata: plain ? plainMetadata : metadata,
+  });
+}
+
+/** Part of a document's detail: with or without the metadata, or only that. */
+export type DetailPart = "all" | "only" | "without";
+
+/** A document on its own, with other fields than in lists (server §9). */
+export function documentDetail(
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  document: DocumentRow,
+  part: DetailPart,
+): object {
+  const metadata = documentMetadata(context, dataset, document);
+  const rule = context.process_rules.find({ id: document.rule_id })?.rule;
+  const newest = latestRule(context, dataset.id)?.rule ?? rule;
+  const { count, words } = countSegments(context, document);
+  const end = document.completed_at ?? document.stopped_at;
+  const all = toResponse("document_detail", document, {
+    ...documentFields(context, document),
+    // The newest rule of the knowledge base, which may come from another document.
+    dataset_process_rule: newest ? ruleResponse(newest) : withDefaults("no_rule", null),
+    document_process_rule: rule
+      ? { id: document.rule_id, dataset_id: dataset.id, ...ruleResponse(rule) }
+      : {},
+    indexing_latency:
+      end === null || failedToEmbed(document) ? null : (end - document.queued_at) / 1000,
+    doc_metadata: metadata.length === 0 ? null : metadata,
+    segment_count: count,
+    average_segment_length: count === 0 ? 0 : Math.floor(words / count),
+  });
+  const { doc_type, doc_metadata, ...others } = all;
+  if (part === "only") return { id: document.id, doc_type, doc_metadata };
+  return part === "without" ? others : all;
+}
+
+/** Whether a document was split before its indexing failed. */
+const failedToEmbed = ({ indexing_status, word_count, tokens }: DocumentRow): boolean =>
+  indexing_status === "error" && word_count !== null && tokens === null;
+
+/** The indexing status of a document. */
+export function indexingResponse(context: KnowledgeContext, document: DocumentRow): object {
+  const { count, completed } = countSegments(context, document);
+  const [, parsing_at, cleaning_at, splitting_at, indexing_at] = stageStarts(context, document);
+  const { indexing_status } = document;
+  return toResponse("indexing_status", document, {
+    version: context.version,
+    parsing_at,
+    cleaning_at,
+    splitting_at,
+    indexing_at: indexing_status === "error" && !failedToEmbed(document) ? null : indexing_at,
+    completed_segments: indexing_status === "completed" ? completed : 0,
+    total_segments: count,
+  });
+}
+
+/** The segments of a document and their words; `completed` counts the completed ones. */
+function countSegments({ store }: KnowledgeContext, { id }: DocumentRow) {
+  const sql = `SELECT count(*) AS count, ifnull(sum(word_count), 0) AS words,
+      ifnull(sum(status = 'completed'), 0) AS completed
+    FROM segments WHERE document_id = ?`;
+  const counts = store.get<Record<"count" | "words" | "completed", number>>(sql, id);
+  return counts ?? { count: 0, words: 0, completed: 0 };
 }

@@ -1,27 +1,26 @@
 import { zipSync } from "fflate";
 import { own } from "../../lib/json.ts";
 import type * as operations from "../../operations/documents.ts";
-import { internalServerError, noFileUploaded, type HttpError } from "../protocol/errors.ts";
+import { internalServerError, noFileUploaded, type HttpError } from "../protocol/response.ts";
 import { atLeast } from "../../lib/version.ts";
 import type { Call, Reply } from "../protocol/handler.ts";
-import { pageFields, parsePage } from "../protocol/page-params.ts";
-import { validationError } from "../protocol/validation.ts";
-import {
-  type DatasetRow,
-  type DocumentRow,
-  getDataset,
-  requireDocument,
-  type KnowledgeContext,
-  type KnowledgeHandlers,
+import { pageFields, parsePage, validationError, valueError } from "../protocol/validation.ts";
+import { getDataset, requireDocument } from "./records/knowledge-store.ts";
+import type {
+  DatasetRow,
+  DocumentRow,
+  KnowledgeContext,
+  KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
-import { createDocument, type ProcessingOptions, updateDocument } from "./document-changes.ts";
 import {
-  type DetailPart,
+  createDocument,
+  updateDocument,
   DISPLAY_STATUS,
   documentDetail,
   documentResponse,
   indexingResponse,
-} from "./document-responses.ts";
+} from "./document-changes.ts";
+import type { ProcessingOptions, DetailPart } from "./document-changes.ts";
 import {
   addText,
   addUpload,
@@ -29,7 +28,7 @@ import {
   onlyFile,
   rejectedFile,
 } from "./records/knowledge-files.ts";
-import { requireCredentials } from "./indexing/embedding.ts";
+import { requireCredentials } from "./indexing/segments.ts";
 import { automaticRule } from "../../splitting/rule.ts";
 import { knowledgeError } from "./records/responses.ts";
 
@@ -40,7 +39,8 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
   listDocuments(context, { dataset_id, keyword, status }, call) {
     const dataset = getDataset(context, dataset_id);
     const page = parsePage(call, "DocumentListQuery");
-    const displayed = own(DISPLAY_STATUSES, status ?? "") ?? null;
+    const wanted = FILTERS.find((each) => each === status) ?? null;
+    const displayed = wanted === "active" || wanted === "enabled" ? "available" : wanted;
     // `%` and `_` in the keyword are wildcards on the server, too (server §5).
     const where = `dataset_id = ?1 AND (?2 IS NULL OR name LIKE '%' || ?2 || '%')
       AND (?3 IS NULL OR ${DISPLAY_STATUS} = ?3)`;
@@ -81,11 +81,8 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
   updateDocumentByText(context, input, call) {
     const { name = "", text } = input;
     if (text && input.name === undefined) {
-      const problem = {
-        type: "value_error",
-        about: "name is required when text is provided",
-      } as const;
-      throw validationError("DocumentTextUpdate", { field: "", value: call.body, ...problem });
+      const reason = "name is required when text is provided";
+      throw valueError("DocumentTextUpdate", "", call.body, reason);
     }
     const content = text ? () => addText(context, name, text) : undefined;
     return batchResponse(context, call, input, updateDocument(context, input, content));
@@ -106,22 +103,17 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
     const { documents, locks, now } = context;
     const action = call.path["action"] ?? "";
     const change = own(STATUS_CHANGES, action);
-    if (!change) {
-      const actions = Object.keys(STATUS_CHANGES)
-        .map((word) => `'${word}'`)
-        .join(", ");
-      throw knowledgeError("document action invalid", { action, actions });
-    }
+    const actions = Object.keys(STATUS_CHANGES).map((word) => `'${word}'`);
+    if (!change)
+      throw knowledgeError("document action invalid", { action, actions: actions.join(", ") });
     const locksDisabled = atLeast(call.version, "1.16.0"); // nearly always (server §9.7)
     for (const id of document_ids) {
       const document = documents.find({ dataset_id, id });
       if (!document) continue;
-      if (document.indexing_status !== "completed" && action === "disable") {
-        throw knowledgeError("document not indexed", { name: document.name });
-      }
-      if ((locks.get(id) ?? 0) > now()) {
-        throw knowledgeError("document locked", { name: document.name });
-      }
+      const { name, indexing_status } = document;
+      if (indexing_status !== "completed" && action === "disable")
+        throw knowledgeError("document not indexed", { name });
+      if ((locks.get(id) ?? 0) > now()) throw knowledgeError("document locked", { name });
       if (call.plan["stays-locked"] || (action === "disable" && locksDisabled)) {
         locks.set(id, now() + LOCK_MS);
       }
@@ -146,28 +138,24 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
     const documents = document_ids.map((document_id) =>
       requireDocument(context, { dataset_id, document_id }, "document of archive missing"),
     );
-    if (documents.some(({ source }) => source)) {
+    if (documents.some(({ source }) => source))
       throw knowledgeError("document of archive not uploaded");
-    }
     const names = uniqueNames(documents.map(({ name }) => name));
     const now = new Date(context.now());
-    const entries = documents.map(
-      ({ file_id: id }, index) =>
-        [keyOf(names[index] ?? ""), context.files.find({ id })?.bytes ?? new Uint8Array()] as const,
-    );
+    const contents = documents.map(({ file_id: id }) => context.files.find({ id })?.bytes);
+    const entries = names.map((name, at) => [keyOf(name), contents[at] ?? new Uint8Array()]);
     // Without compression, and in order.
-    const bytes = zipSync(Object.fromEntries(entries), { level: 0, mtime: now });
+    const zipped = Object.fromEntries(entries) as Record<string, Uint8Array>;
+    const bytes = zipSync(zipped, { level: 0, mtime: now });
     const file = `${context.newId().replaceAll("-", "")}.zip`;
-    return {
-      bytes,
-      headers: {
-        "Content-Disposition": `attachment; filename=${file}`,
-        "Content-Type": "application/zip",
-        "Content-Length": String(bytes.byteLength),
-        "Last-Modified": now.toUTCString(),
-        "Cache-Control": "no-cache",
-      },
+    const headers = {
+      "Content-Disposition": `attachment; filename=${file}`,
+      "Content-Type": "application/zip",
+      "Content-Length": String(bytes.byteLength),
+      "Last-Modified": now.toUTCString(),
+      "Cache-Control": "no-cache",
     };
+    return { bytes, headers };
   },
 };
 
@@ -184,20 +172,11 @@ function batchResponse(
   return { json: { document: response, batch: document.batch } };
 }
 
-/** Display status by filter of the list; other filters match everything (server §7). */
-const DISPLAY_STATUSES: Readonly<Record<string, string>> = {
-  queuing: "queuing",
-  indexing: "indexing",
-  paused: "paused",
-  error: "error",
-  available: "available",
-  active: "available",
-  enabled: "available",
-  disabled: "disabled",
-  archived: "archived",
-};
+/** The filters of the list; others match everything (server §7). */
+const FILTERS = "queuing indexing paused error available active enabled disabled archived".split(
+  " ",
+);
 
-/** The change of each action, at a time. */
 const STATUS_CHANGES: Readonly<
   Record<string, (document: DocumentRow, now: number) => Partial<DocumentRow>>
 > = {

@@ -1,11 +1,10 @@
 import { type Call, type Handler, bindHandlers } from "../protocol/handler.ts";
-import { HttpError } from "../protocol/errors.ts";
-import {
-  createContext,
-  getDataset,
-  type KnowledgeContext,
-  type KnowledgeDependencies,
-  type KnowledgeHandlers,
+import { HttpError } from "../protocol/response.ts";
+import { createContext, getDataset } from "./records/knowledge-store.ts";
+import type {
+  KnowledgeContext,
+  KnowledgeDependencies,
+  KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import { chunkHandlers } from "./chunks.ts";
 import { datasetHandlers } from "./datasets.ts";
@@ -13,22 +12,16 @@ import { documentHandlers } from "./documents.ts";
 import { advanceIndexing } from "./indexing/indexing.ts";
 import { fileResponse, readUpload } from "./records/knowledge-files.ts";
 import { metadataHandlers } from "./metadata.ts";
-import { addPipelineBases } from "./pipelines/definitions.ts";
+import { addPipelineBases } from "./pipelines/pipelines.ts";
 import { pipelineHandlers } from "./pipeline.ts";
 import { openRetrieve } from "./retrieval/retrieve.ts";
 import { tagHandlers } from "./tags.ts";
 import { knowledgeRows } from "../../operations/index.ts";
-import type * as operations from "../../operations/models.ts";
+import type * as operations from "../../operations/pipeline.ts";
 import { own } from "../../lib/json.ts";
 import { atLeast } from "../../lib/version.ts";
-import {
-  catalogOf,
-  isModelKind,
-  type ModelEntry,
-  type ModelKind,
-  PROVIDER,
-  hasCredentials,
-} from "../models/catalog.ts";
+import { catalogOf, isModelKind, PROVIDER, hasCredentials } from "../models/catalog.ts";
+import type { ModelEntry, ModelKind } from "../models/catalog.ts";
 import { tenantId } from "../protocol/ids.ts";
 import { knowledgeError, toResponse } from "./records/responses.ts";
 
@@ -81,7 +74,7 @@ const OTHER_NAMES: Readonly<Record<string, ModelKind>> = {
 };
 
 /** Models by kind; an empty list if the server has none. */
-const modelHandlers: KnowledgeHandlers<typeof operations> = {
+const modelHandlers = {
   listModels({ model, models }, _input, call) {
     const type = call.path["model_type"] ?? "";
     const isNew = atLeast(call.version, "1.16.0");
@@ -94,7 +87,7 @@ const modelHandlers: KnowledgeHandlers<typeof operations> = {
     const entries = catalogOf(kind).filter((entry) => !models.disabled.has(entry.model));
     return { json: { data: [providerResponse(kind, entries, call.origin)] } };
   },
-};
+} satisfies Partial<KnowledgeHandlers<typeof operations>>;
 
 /** The only provider with credentials; others are not listed (server §17). */
 function providerResponse(kind: ModelKind, entries: readonly ModelEntry[], origin: string) {

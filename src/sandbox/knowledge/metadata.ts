@@ -1,10 +1,10 @@
 import { isObject } from "../../lib/json.ts";
 import { countCharacters, isUuid } from "../../lib/text.ts";
 import type * as operations from "../../operations/metadata.ts";
-import { raise } from "../protocol/errors.ts";
+import { raise } from "../protocol/response.ts";
 import { atLeast } from "../../lib/version.ts";
 import type { Reply } from "../protocol/handler.ts";
-import { validationError } from "../protocol/validation.ts";
+import { validationError, valueError } from "../protocol/validation.ts";
 import {
   type DocumentRow,
   type FieldRow,
@@ -73,19 +73,15 @@ export const metadataHandlers: KnowledgeHandlers<typeof operations> = {
       for (const [index, each] of operations.entries())
         requireKnown(context, dataset_id, each, index);
     for (const operation of operations) {
-      const document = context.documents.find({ dataset_id, id: operation.document_id });
+      const found = context.documents.find({ dataset_id, id: operation.document_id });
       // The values of earlier documents stay.
-      setValues(
-        context,
-        document ?? raise(knowledgeError("document of metadata missing")),
-        operation,
-      );
+      const document = found ?? raise(knowledgeError("document of metadata missing"));
+      setValues(context, document, operation);
     }
     return success;
   },
 };
 
-/** The values to set for one document. */
 interface SetOperation {
   readonly document_id: string;
   readonly metadata_list: readonly {
@@ -107,8 +103,7 @@ function requireKnown(
   for (const [name, value] of [["document_id", document_id] as const, ...ids]) {
     if (isUuid(value)) continue;
     const field = `operation_data.${index}.${name}`;
-    const problem = { field, type: "value_error", about: "must be a valid UUID", value } as const;
-    throw validationError("MetadataOperationData", problem);
+    throw valueError("MetadataOperationData", field, value, "must be a valid UUID");
   }
   if (!documents.find({ dataset_id, id: document_id })) {
     throw knowledgeError("document of values missing", { dataset_id });
@@ -159,13 +154,9 @@ function changeValues(
 
 /** Throws HttpError if a field name is invalid or in use, even by the same field. */
 function checkName(context: KnowledgeContext, dataset_id: string, name: string): void {
-  if (countCharacters(name) > 255) {
-    throw knowledgeError("field name too long");
-  }
-  if (context.metadata_fields.find({ dataset_id, name })) {
-    throw knowledgeError("field name taken");
-  }
-  if (builtInFields.some((field) => field.name === name)) {
-    throw knowledgeError("field name built in");
-  }
+  const { metadata_fields } = context;
+  if (countCharacters(name) > 255) throw knowledgeError("field name too long");
+  if (metadata_fields.find({ dataset_id, name })) throw knowledgeError("field name taken");
+  const isBuiltIn = builtInFields.some((field) => field.name === name);
+  if (isBuiltIn) throw knowledgeError("field name built in");
 }

@@ -1,9 +1,8 @@
 import type * as operations from "../../operations/pipeline.ts";
 import { valueAt } from "../../lib/json.ts";
-import { noFileUploaded, raise } from "../protocol/errors.ts";
+import { noFileUploaded, raise, dataLine } from "../protocol/response.ts";
 import { type Clock } from "../protocol/handler.ts";
-import { checkFlag } from "../protocol/page-params.ts";
-import { dataLine } from "../protocol/response.ts";
+import { checkFlagParam } from "../protocol/validation.ts";
 import {
   type DocumentSource,
   getDataset,
@@ -14,30 +13,28 @@ import { addDocument, newBatch } from "./document-changes.ts";
 import { addUpload, onlyFile, rejectedFile } from "./records/knowledge-files.ts";
 import { knowledgeError, toResponse } from "./records/responses.ts";
 import {
-  findDatasource,
-  findPipeline,
-  type Pipeline,
+  CHUNK_STRUCTURE,
   DATASOURCE_TYPES,
-  type PipelineNodeOf,
-} from "./pipelines/definitions.ts";
-import { runDraft } from "./pipelines/execute.ts";
+  findPipeline,
+  runDraft,
+} from "./pipelines/pipelines.ts";
+import type { Datasource, Pipeline } from "./pipelines/pipelines.ts";
 
 /** Pipelines: their data sources, and runs. */
-export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
+export const pipelineHandlers = {
   listDatasourcePlugins(_context, { dataset_id }, call) {
-    checkFlag(call, "is_published", "DatasourcePluginsQuery");
-    const { nodes, variables } = requirePipeline(dataset_id);
-    const sources = nodes.filter(({ type }) => type === "datasource");
-    const json = sources.map((node) => {
-      const own = variables.filter(({ belong_to_node_id: owner }) => owner === node.id);
-      const user_input_variables = own.map((variable) => toResponse("pipeline_variable", variable));
-      return toResponse("datasource_plugin", node, { user_input_variables });
-    });
-    return { json };
+    checkFlagParam(call, "is_published", "DatasourcePluginsQuery");
+    const { source, variable } = requirePipeline(dataset_id);
+    const isOwn = variable.belong_to_node_id === source.id;
+    const required = variable.default_value === null;
+    const shown = toResponse("pipeline_variable", variable, { required });
+    const user_input_variables = isOwn ? [shown] : [];
+    return { json: [toResponse("datasource_plugin", source, { user_input_variables })] };
   },
 
   runDatasourceNode({ clock }, input, call) {
-    const node = findDatasource(requirePipeline(input.dataset_id), input.node_id);
+    const { source } = requirePipeline(input.dataset_id);
+    const node = source.id === input.node_id ? source : undefined;
     return { stream: lines(runDatasource(node, input, clock, call.signal)) };
   },
 
@@ -52,12 +49,12 @@ export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
     const common = { datasource_type, start_node_id, inputs };
     const sources = list.map((datasource_info) => ({ ...common, datasource_info }));
     if (input.is_published) {
-      return { json: addDocuments(context, pipeline, sources), utf8: true };
+      return { json: addDocuments(context, input.dataset_id, sources), utf8: true };
     }
     // A draft reads the first source; some of the server's texts are Python's.
     const [source] = sources;
     if (!source) throw knowledgeError("pipeline failed", { error: "list index out of range" });
-    if (!findDatasource(pipeline, start_node_id)) {
+    if (pipeline.source.id !== start_node_id) {
       const text = `Root node id ${start_node_id} not found in the graph`;
       throw knowledgeError("pipeline failed", { error: text });
     }
@@ -76,7 +73,7 @@ export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
     const stored = context.files.find({ id: file_id }) ?? {};
     return { status: 201, json: toResponse("pipeline_file", stored) };
   },
-};
+} satisfies Partial<KnowledgeHandlers<typeof operations>>;
 
 const requirePipeline = (dataset_id: string): Pipeline =>
   findPipeline(dataset_id) ?? raise(knowledgeError("pipeline missing"));
@@ -88,7 +85,7 @@ async function* lines(events: Iterable<object> | AsyncIterable<object>): AsyncGe
 /** Creates a document for each source; a worker runs the pipeline for each. Returns the response. */
 function addDocuments(
   context: KnowledgeContext,
-  { dataset_id, index }: Pipeline,
+  dataset_id: string,
   sources: readonly DocumentSource[],
 ): object {
   const { documents } = context;
@@ -101,14 +98,14 @@ function addDocuments(
       source,
       file_id: "",
       rule_id: "",
-      doc_form: index.chunk_structure,
+      doc_form: CHUNK_STRUCTURE,
       doc_language: "",
       created_from: "rag-pipeline",
     });
   const { id, name, description } = getDataset(context, dataset_id);
   return {
     batch,
-    dataset: { id, name, description, chunk_structure: index.chunk_structure },
+    dataset: { id, name, description, chunk_structure: CHUNK_STRUCTURE },
     documents: documents
       .list({ batch, dataset_id }, "position")
       .map((document) => toResponse("pipeline_document", document)),
@@ -134,14 +131,14 @@ type DatasourceEvent = Readonly<Record<string, unknown>> & { readonly event: str
 
 /** Runs one data source: a crawler invents pages, and the others cannot be run (server §18). */
 async function* runDatasource(
-  node: PipelineNodeOf<"datasource"> | undefined,
+  node: Datasource | undefined,
   { datasource_type, inputs }: { readonly datasource_type: string; readonly inputs: unknown },
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<DatasourceEvent> {
   const url = String(valueAt(inputs, "url") ?? "");
   const error = typeError(datasource_type) ?? nodeError(node, url);
-  const total = node?.sandbox?.pages;
+  const total = node?.crawler?.pages;
   if (error !== undefined || total === undefined) {
     yield { event: "datasource_error", error };
     return;
@@ -158,17 +155,12 @@ async function* runDatasource(
 
 /** The text for a type that no server has; undefined for others. */
 const typeError = (type: string): string | undefined =>
-  (DATASOURCE_TYPES as readonly string[]).includes(type)
-    ? undefined
-    : `'${type}' is not a valid DatasourceProviderType`;
+  DATASOURCE_TYPES.includes(type) ? undefined : `'${type}' is not a valid DatasourceProviderType`;
 
-function nodeError(
-  node: PipelineNodeOf<"datasource"> | undefined,
-  url: string,
-): string | undefined {
+function nodeError(node: Datasource | undefined, url: string): string | undefined {
   if (!node) return "Datasource node data not found";
-  if (!node.sandbox) return `Unsupported datasource provider: ${node.provider_type}`;
-  return node.sandbox.errors[url];
+  if (!node.crawler) return `Unsupported datasource provider: ${node.provider_type}`;
+  return node.crawler.errors[url];
 }
 
 const pageOf = (url: string, number: number) => ({

@@ -1,8 +1,8 @@
 import type * as operations from "../../operations/tags.ts";
-import { internalServerError, raise } from "../protocol/errors.ts";
+import { internalServerError, raise } from "../protocol/response.ts";
 import { atLeast } from "../../lib/version.ts";
 import type { Call } from "../protocol/handler.ts";
-import { validationError } from "../protocol/validation.ts";
+import { validationError, valueError } from "../protocol/validation.ts";
 import { isUuid } from "../../lib/text.ts";
 import type { KnowledgeContext, TagRow, KnowledgeHandlers } from "./records/knowledge-store.ts";
 import { knowledgeError } from "./records/responses.ts";
@@ -91,10 +91,8 @@ function checkTarget({ datasets }: KnowledgeContext, id: string, action: "bind" 
   if (!datasets.find({ id })) throw knowledgeError(`dataset to ${action} missing`);
 }
 
-function tagsMissing(model: string, value: unknown) {
-  const problem = { type: "value_error", about: "Tag IDs is required." } as const;
-  return validationError(model, { field: "tag_ids", value, ...problem });
-}
+const tagsMissing = (model: string, sent: unknown) =>
+  valueError(model, "tag_ids", sent, "Tag IDs is required.");
 
 /** Old servers fail to validate the count in their own response, after the write (server §10). */
 function checkResponse(call: Call, model: string, fields: readonly string[]): void {

@@ -1,9 +1,8 @@
 import type { Clock } from "../protocol/handler.ts";
 import { isObject } from "../../lib/json.ts";
-import { Marks } from "./marks.ts";
-import { errorKind, ModelError } from "./model-error.ts";
+import { Marks, errorKind, ModelError } from "./marks.ts";
 import { overlap, sentencesOf, tokenize } from "./words.ts";
-import { type Usage, measureUsage } from "./tokens.ts";
+import { type Usage, tokenUsage, countTokens } from "./tokens.ts";
 
 /** What a language model is asked. */
 export interface Prompt {
@@ -54,7 +53,6 @@ export async function wholeReply(
 /** ms before each piece of a reply. */
 const PIECE_DELAY = 20;
 
-/** Questions about one text. */
 const MAX_QUESTIONS = 4;
 
 /** Pieces of a reply before it breaks. */
@@ -85,8 +83,7 @@ export class LanguageModel implements TextModel {
       if (index === 0) first = this.#now();
       yield piece;
     }
-    const asked = `${prompt.system ?? ""}${prompt.user}`;
-    const usage = measureUsage(asked, text, { started, first, ended: this.#now() });
+    const usage = tokenUsage(tokensOf(prompt, text), { started, first, ended: this.#now() });
     return { text, usage, tool: toolFor(prompt, marks) };
   }
 
@@ -145,6 +142,11 @@ export class LanguageModel implements TextModel {
     return this.#clock.now().getTime();
   }
 }
+
+const tokensOf = ({ system = "", user }: Prompt, reply: string) => ({
+  prompt: countTokens(`${system}${user}`),
+  completion: countTokens(reply),
+});
 
 const REASONING = "<think>\nFirst I look at the question.\nThen I decide.\n</think>\n\n";
 
@@ -218,4 +220,44 @@ export function piecesOf(text: string, size?: number): string[] {
   return Array.from({ length: Math.ceil(characters.length / size) }, (_, index) =>
     characters.slice(index * size, (index + 1) * size).join(""),
   );
+}
+
+/** A model that gives one answer to whatever it is asked. */
+export const ruleModel = (clock: Clock, drawn: RuleAnswer): TextModel => ({
+  async *stream(prompt, signal) {
+    const { answer, delay, error } = drawn;
+    if (delay > 0) await clock.sleep(delay, signal);
+    const pieces = piecesOf(answer);
+    if (error === undefined) yield* pieces;
+    else {
+      if (error.startsWith("mid-")) yield* pieces.slice(0, BROKEN_AFTER);
+      throw new ModelError(errorKind(error.replace(/^mid-/, "")), "0".repeat(10));
+    }
+    const counted = tokensOf(prompt, answer);
+    // Not measured: the times of the same answer are the same, whatever else the server does.
+    const times = { started: 0, first: delay, ended: delay };
+    return { text: answer, usage: tokenUsage(drawn.tokens ?? counted, times), tool: undefined };
+  },
+});
+
+/** What an application with rules answers; plain data, so that a run can keep it. */
+export interface RuleAnswer {
+  readonly answer: string;
+  /** How often it is drawn, compared with the other answers of its rule. */
+  readonly weight: number;
+  /** Passages of documents. */
+  readonly cites: readonly {
+    readonly knowledge_base: string;
+    readonly document: string;
+    readonly text: string;
+    readonly score: number;
+  }[];
+  /** What the usage says; undefined for four characters each. */
+  readonly tokens: { readonly prompt: number; readonly completion: number } | undefined;
+  /** ms before the first piece. */
+  readonly delay: number;
+  /** Kind of error of the model, with `mid-` after some pieces. */
+  readonly error: string | undefined;
+  /** Status of the response instead of an answer. */
+  readonly status: number | undefined;
 }

@@ -2,6 +2,7 @@
  * Marks in a text tell the stand-in models what to do, so that a test needs no setting: in
  * `[[error:rate]] [[words:8]]` the model fails with a rate limit. docs/sandbox.md lists them.
  */
+import errors from "./model-errors.json" with { type: "json" };
 
 /** The marks of a text, by name; of several with one name the last counts. */
 export class Marks {
@@ -23,6 +24,12 @@ export class Marks {
 
   text(name: MarkName): string | undefined {
     return this.#marks.get(name);
+  }
+
+  /** Throws ModelError if the text has this mark of an error; `requestId` is the call's. */
+  fail(name: MarkName, requestId?: string): void {
+    const kind = this.#marks.get(name);
+    if (kind !== undefined) throw new ModelError(errorKind(kind), requestId);
   }
 
   /** A mark with a number, such as `[[words:8]]`. */
@@ -53,3 +60,52 @@ const NAMES = [
 export type MarkName = (typeof NAMES)[number];
 
 const MARK = new RegExp(`\\[\\[(${NAMES.join("|")})(?::([\\s\\S]*?))?\\]\\]`, "g");
+
+/** How a model can fail; the texts are recorded, but for `quota` (server §17). */
+export type ModelErrorKind = keyof typeof errors;
+
+/** A failed call of a model. */
+export class ModelError extends Error {
+  readonly kind: ModelErrorKind;
+  /** The server's class of the error, as `error_type` of a node reports it. */
+  readonly type: string;
+  /** The code of a response of a chat, completion or speech route; its status is 400. */
+  readonly code: string;
+
+  constructor(kind: ModelErrorKind, requestId = "") {
+    const [type = "", text = "", code = "completion_request_error"] = errors[kind];
+    super(text.replace("{id}", requestId));
+    this.kind = kind;
+    this.type = type;
+    this.code = code;
+  }
+
+  /** The text in a stream: that of an unknown error of a plugin, without its request. */
+  get streamText(): string {
+    return this.message.replace(/^req_id: \w+ PluginInvokeError: /, "");
+  }
+
+  /** The text that workflows and knowledge bases report: not the provider's own for a wrong key. */
+  get runText(): string {
+    return this.kind === "auth"
+      ? "[Stub] Incorrect model credentials provided, please check and try again."
+      : this.message;
+  }
+}
+
+export const modelErrorKinds: readonly string[] = Object.keys(errors);
+
+export const isErrorKind = (word: string): word is ModelErrorKind => Object.hasOwn(errors, word);
+
+/** Returns the kind that a mark names; an unknown word is `unknown`. */
+export const errorKind = (word: string): ModelErrorKind => (isErrorKind(word) ? word : "unknown");
+
+/** What a call of a model returns; undefined if the model fails. */
+export function unlessModelFails<T>(call: () => T): T | undefined {
+  try {
+    return call();
+  } catch (error) {
+    if (error instanceof ModelError) return undefined;
+    throw error;
+  }
+}

@@ -14,10 +14,6 @@ interface CallTimes {
   readonly ended: number;
 }
 
-/** The usage of a call, measured by its texts. */
-export const measureUsage = (prompt: string, reply: string, times: CallTimes): Usage =>
-  tokenUsage({ prompt: countTokens(prompt), completion: countTokens(reply) }, times);
-
 /** The usage of a call with these numbers of tokens. */
 export function tokenUsage(
   tokens: { readonly prompt: number; readonly completion: number },
@@ -56,11 +52,18 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   time_to_generate: (a.time_to_generate ?? 0) + (b.time_to_generate ?? 0),
 });
 
+/** What nodes report of a usage. */
+export const costOf = ({ total_tokens, total_price, currency }: Usage) => ({
+  total_tokens,
+  total_price,
+  currency,
+});
+
 const addPrices = (a: string, b: string): string => (Number(a) + Number(b)).toFixed(7);
 
 /** The usage of a call that was stopped: nothing is counted. `latency` in seconds. */
 export const noUsage = (latency: number): Usage => ({
-  ...measureUsage("", "", { started: 0, first: 0, ended: 0 }),
+  ...tokenUsage({ prompt: 0, completion: 0 }, { started: 0, first: 0, ended: 0 }),
   latency,
   time_to_first_token: null,
   time_to_generate: null,

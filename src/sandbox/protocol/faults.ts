@@ -93,9 +93,8 @@ export function parseFault(text: string): Fault {
     limits[name] = parseValue(count, value, option);
   }
   const [action, value] = splitAssignment(assignment);
-  if (!isAction(action)) {
-    throw new Error(`unknown action '${action}' (one of: ${Object.keys(actions).join(", ")})`);
-  }
+  const names = Object.keys(actions).join(", ");
+  if (!isAction(action)) throw new Error(`unknown action '${action}' (one of: ${names})`);
   return {
     text: text.trim(),
     method: method.toUpperCase(),
@@ -121,9 +120,10 @@ function parseValue<T>(
 
 /** The faults that a server injects; counts the requests that each one matches. */
 export class Faults {
+  /** The number of requests that each has matched. */
   readonly #matched = new Map<Fault, number>();
 
-  constructor(faults: readonly Fault[]) {
+  constructor(faults: readonly Fault[] = []) {
     this.add(faults);
   }
 

@@ -8,7 +8,6 @@ const OLDER_OFFICE = Buffer.from("d0cf11e0", "hex");
 /** The texts of a Word document: pictures and styles are not unpacked. */
 const TEXTS = /^word\/(?:document|footnotes|endnotes)\d*\.xml$/;
 
-/** Bytes of all unpacked texts. */
 const MAX_UNPACKED = 64 * 1024 * 1024;
 
 /**

@@ -43,6 +43,13 @@ export const column = {
   }),
 };
 
+/** Columns of the same type: `...columnsAs(column.text, "name", "status")`. */
+export const columnsAs = <T, Name extends string>(
+  of: Column<T>,
+  ...names: readonly Name[]
+): Readonly<Record<Name, Column<T>>> =>
+  Object.fromEntries(names.map((name) => [name, of])) as Record<Name, Column<T>>; // these names
+
 type Columns = Readonly<Record<string, Column<unknown>>>;
 
 /** A table of `openTables`: its columns in order, and what else its SQL declares. */

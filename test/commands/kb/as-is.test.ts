@@ -97,6 +97,10 @@ describe("an import as is", () => {
       /Embed 3 documents \(913 B\), and again up to 22 chunks \(910 characters\) that the server splits in another way\?/,
     );
     expect((await kb("show", "Asked in")).exit).toBe(3);
+    const copy = await done("copy", "Asked", "--name", "Asked in", "--as-is", "--dry-run");
+    expect(copy.err).toMatch(
+      /to embed: 3 documents, and again up to 22 chunks \(910 characters\) that the server splits in another way/,
+    );
   });
 
   test.each([

@@ -2,9 +2,10 @@ import { chmod, mkdir, readFile, readdir, rename, rm, symlink, writeFile } from 
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { keptSnapshots, parsePolicy } from "../../../src/commands/kb/backup/policy.ts";
+import { keptSnapshots, parsePolicy } from "../../../src/commands/kb/backup/snapshots.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { diskFiles } from "../../../src/host/node-files.ts";
+import { alteringProxy } from "../../lib/altering-proxy.ts";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { manualClock } from "../../lib/manual-clock.ts";
@@ -182,6 +183,25 @@ test("prune removes old snapshots and exactly the files that no other needs", as
   expect(gone.every((path) => alone.has(path))).toBe(true);
   await done("backup", "restore", directory, "Source", "--name", "Pruned", "-y");
   expect(await done("backup", "list", directory, "-o", "name")).toBe(last.snapshot);
+});
+
+test("two servers that were made from one database each have their own history", async () => {
+  const directory = join(home, "servers");
+  const twin = await alteringProxy(server.sandbox.origin, () => {});
+  const of = async (...argv: string[]) =>
+    (await server.done(["kb", ...argv, "--base-url", twin], { folder: home })).out;
+  const own = (await backup(directory)).snapshot;
+  await of("backup", directory, "Source");
+  const third = await alteringProxy(server.sandbox.origin, () => {});
+  const kept = await done("backup", "prune", directory, "--keep", "last=1", "-y");
+  expect(kept.split("\n").filter((row) => row.startsWith("kept"))).toHaveLength(2);
+  const restore = ["backup", "restore", directory, "Source", "--name", "Twin", "-n"];
+  expect((await kb(...restore)).exit).toBe(0);
+  const other = await server.cli(["kb", ...restore, "--base-url", third], { folder: home });
+  expect(other.exit).toBe(5);
+  expect(other.err).toContain("2 servers have the knowledge base");
+  const chosen = ["kb", ...restore, "--snapshot", own, "--base-url", third];
+  expect((await server.cli(chosen, { folder: home })).exit).toBe(0);
 });
 
 test("prune removes nothing while it cannot tell what a snapshot needs", async () => {

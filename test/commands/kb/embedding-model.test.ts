@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { readRequest } from "../../../src/sandbox/http/receive.ts";
+import { readRequest } from "../../../src/sandbox/http/exchange.ts";
 import { listening } from "../../lib/listening.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 

@@ -7,7 +7,7 @@ import {
   neededQuestions,
   randomizationTest,
 } from "../../../src/commands/kb/eval/comparison.ts";
-import { seededRandom } from "../../../src/lib/random.ts";
+import { seededRandom } from "../../../src/lib/numbers.ts";
 
 describe("metrics", () => {
   // K. Järvelin and J. Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002, give the grades of ten

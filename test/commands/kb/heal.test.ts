@@ -1,6 +1,7 @@
-import { readdir } from "node:fs/promises";
+import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import { killer } from "../../lib/killed-at.ts";
 import { sampled } from "../../lib/sampled.ts";
@@ -249,6 +250,63 @@ test("content that was written after an interrupted run has saved stays, with it
   // What has failed since is healed by the same command.
   expect(again.out).toMatch(/^update\tdocument\tlate\.md/m);
   expect((await chunkList(name, "fails.md")).map(({ content }) => content)).toEqual(["Newer text"]);
+});
+
+test("values that somebody has written since an interrupted run stay", async () => {
+  const name = "Valued";
+  await failing(name);
+  const folder = join(home, name);
+  const isCreate = (step: string) => step.startsWith("POST") && step.includes("create-by-text");
+  const rest = await killer(server)(isCreate, ["kb", "heal", name], folder);
+  await (await rest?.())?.body?.dump();
+  await kb("doc", "wait", name);
+  await done("metadata", "create", name, "more", "--type", "string");
+  await done("metadata", "set", name, "fails.md", "--set", "team=others", "--set", "more=added");
+  await server.done(["kb", "heal", name], { folder });
+  expect(await problems(name)).toBe("");
+  const shown = await done("doc", "show", name, "fails.md", "-o", "json");
+  expect(shown).toContain('"others"');
+  expect(shown).toContain('"added"');
+});
+
+describe("a document is not replaced, and the exit code says so,", () => {
+  test("if its chunks could not be read", async () => {
+    const name = "Unread";
+    await failing(name);
+    const id = await done("doc", "show", name, "fails.md", "--jq", ".id");
+    server.sandbox.setFaults([parseFault(`GET *documents/${id}/segments* status=400 times=9`)]);
+    const from = server.seen.length;
+    const { exit, out } = await kb("heal", name);
+    server.sandbox.setFaults([]);
+    expect(exit).toBe(10);
+    expect(out).toMatch(/^failed\tdocument\tfails\.md\tits chunks could not be saved/m);
+    expect(writes(from).filter((line) => line.includes("create-by-text"))).toHaveLength(1);
+    await done("heal", name);
+    expect(await problems(name)).toBe("");
+  });
+
+  test("if what an interrupted run has saved of it is damaged", async () => {
+    const name = "Damaged";
+    await failing(name);
+    const folder = join(home, name);
+    const isCreate = (step: string) => step.startsWith("POST") && step.includes("create-by-text");
+    await killer(server)(isCreate, ["kb", "heal", name], folder);
+    const saved = join(folder, "state", "heal");
+    for (const entry of await readdir(saved, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (entry.isFile() && (await readFile(path, "utf8")) === text("of new fails.md"))
+        await writeFile(path, text("of anything"));
+    }
+    const { exit, out } = await server.cli(["kb", "heal", name], { folder });
+    expect(out).toMatch(/^failed\tdocument\tfails\.md\tits saved copy is damaged/m);
+    expect(exit).toBe(10);
+    // The next run saves it anew.
+    await server.done(["kb", "heal", name], { folder });
+    expect(await problems(name)).toBe("");
+    expect((await chunkList(name, "fails.md")).map(({ content }) => content)[0]).toBe(
+      "First rule of new fails.md",
+    );
+  });
 });
 
 /** The steps of an undisturbed run. */

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { permitFor } from "../../../src/commands/kb/mcp/limits.ts";
-import { placeOf, uriOf } from "../../../src/commands/kb/mcp/uris.ts";
+import { permitFor, placeOf, uriOf } from "../../../src/commands/kb/mcp/documents.ts";
 import { deleteDocument, createDocumentByText } from "../../../src/operations/documents.ts";
 import {
   deleteKnowledgeBase,

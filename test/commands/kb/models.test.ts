@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { readRequest } from "../../../src/sandbox/http/receive.ts";
+import { readRequest } from "../../../src/sandbox/http/exchange.ts";
 import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
 import { listening } from "../../lib/listening.ts";
 import { testSandbox } from "../../lib/sandbox.ts";

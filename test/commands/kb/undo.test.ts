@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
@@ -275,6 +275,29 @@ describe("records", () => {
     expect(undo.exit).toBe(5);
     expect(undo.err).toContain("did not end, so what it left is not known");
     expect(await done("undo", "--list")).toContain("(did not end)");
+  });
+
+  test("one that did not end blocks no other: it can be forgotten, or another be chosen", async () => {
+    const ids = async () =>
+      [...(await done("undo", "--list")).matchAll(/\t([0-9a-f]{8}) /g)].map(([, id]) => id ?? "");
+    await done("doc", "disable", "Base", "edited.md", "--backup", backups);
+    const [mine = "", ...others] = await ids();
+    const late = await readFile(join(records, (await readdir(records)).toSorted().at(-1) ?? ""));
+    const unended = { ...(JSON.parse(String(late)) as object), after: null, before: "ffffffff" };
+    const at = new Date(Date.now() + 60_000).toISOString();
+    await writeFile(join(records, "late.json"), JSON.stringify({ ...unended, at }));
+    expect(await ids()).toEqual(["ffffffff", mine, ...others]);
+    expect((await kb("undo", "--record", "0000", "-y")).exit).toBe(3);
+    const shown = await done("doc", "show", "Base", "edited.md", "--jq", ".display_status");
+    expect(shown).toBe("disabled");
+    await done("undo", "--record", mine.slice(0, 6), "-y");
+    const now = await done("doc", "show", "Base", "edited.md", "--jq", ".display_status");
+    expect(now).toBe("available");
+    await done("undo", "--forget", "--dry-run");
+    expect(await ids()).toEqual(["ffffffff", ...others]);
+    expect((await kb("undo", "--forget")).exit).not.toBe(0);
+    await done("undo", "--forget", "-y");
+    expect(await ids()).toEqual(others);
   });
 
   test("with --each, a backup is refused: rows can name several knowledge bases", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pairNodes } from "../../../src/commands/wf/recording/compare.ts";
+import { pairNodes } from "../../../src/commands/wf/recording/executions.ts";
 import type { Span } from "../../../src/runs/spans.ts";
 
 /** A node `id:Title` with the numbers of its first and last event; inner nodes follow. */

@@ -1,11 +1,6 @@
 import { expect, test } from "vitest";
 import type { LoggedRun } from "../../../src/commands/wf/logs/index.ts";
-import {
-  addRun,
-  mergeCounts,
-  newStatsCounts,
-  statsFiguresOf,
-} from "../../../src/commands/wf/stats/figures.ts";
+import { StatsCounts, statsFiguresOf } from "../../../src/commands/wf/stats/figures.ts";
 
 /** A run `status seconds tokens`; `-` is unknown. */
 function run(text: string): LoggedRun {
@@ -26,8 +21,8 @@ function run(text: string): LoggedRun {
 }
 
 function countsOf(runs: readonly string[]) {
-  const counts = newStatsCounts();
-  for (const text of runs) addRun(counts, run(text));
+  const counts = new StatsCounts();
+  for (const text of runs) counts.add(run(text));
   return counts;
 }
 
@@ -49,5 +44,7 @@ test.each([
 
 test("merged parts have the figures of all runs", () => {
   const parts = [countsOf(mixed.slice(0, 2)), countsOf([]), countsOf(mixed.slice(2))];
-  expect(statsFiguresOf(mergeCounts(parts))).toEqual(statsFiguresOf(countsOf(mixed)));
+  const merged = new StatsCounts();
+  for (const part of parts) merged.merge(part);
+  expect(statsFiguresOf(merged)).toEqual(statsFiguresOf(countsOf(mixed)));
 });

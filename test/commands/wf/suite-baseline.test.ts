@@ -125,6 +125,66 @@ test("a suite that is as flaky as before passes, and says of which tests it cann
   expect(errorOf(strict.err).message).toMatch(/^it cannot be told whether/);
 });
 
+describe("the JUnit report fails if and only if the command does", () => {
+  const problems = async (app: string, ...args: readonly string[]) => {
+    const ran = await wf(app, ["--junit", at("tests.xml"), ...args]);
+    const cases = (await readFile(at("tests.xml"), "utf8")).split("<testcase ").slice(1);
+    const found = cases.flatMap((text): [string, string][] => {
+      const [, name = ""] = /name="([^"]*)" time/.exec(text) ?? [];
+      const [, kind = "", message = ""] =
+        /<(failure|skipped)(?: message="([^"]*)")?/.exec(text) ?? [];
+      return kind === "" ? [] : [[name, `${kind}: ${message}`]];
+    });
+    return { exit: ran.exit, found: Object.fromEntries(found) };
+  };
+
+  test("a broken test and a suite that is worse are failures", async () => {
+    expect(await problems("bad", "--baseline", "good.json")).toEqual({
+      exit: 14,
+      found: {
+        q3: "failure: broken: text is &quot;right&quot;: it is &quot;wrong&quot;",
+        "the suite as a whole":
+          "failure: the suite is worse: 20 of 25 runs passed, 25 of 25 before (p = 0.0040)",
+      },
+    });
+  });
+
+  test("what the comparison lets pass is skipped, and fails with --strict", async () => {
+    const { exit, found } = await problems("flaky", "--baseline", "flaky.json");
+    const kinds = Object.values(found);
+    expect(exit).toBe(0);
+    expect(kinds.filter((kind) => !kind.startsWith("skipped: cannot be told: "))).toEqual([]);
+    expect(kinds.length).toBeGreaterThan(0);
+    const strict = await problems("flaky", "--baseline", "flaky.json", "--strict");
+    expect(strict.exit).toBe(14);
+    expect(Object.values(strict.found).join()).toContain("failure: cannot be told: ");
+  });
+
+  test("a removed test is a failure, unless that is allowed", async () => {
+    await writeFile(at("suite.yaml"), suite(["q2", "q3", "q4", "q5"]));
+    expect(await problems("good", "--baseline", "good.json")).toEqual({
+      exit: 14,
+      found: { "S: q1": "failure: removed since the baseline (--allow-removed)" },
+    });
+    const allowed = await problems("good", "--baseline", "good.json", "--allow-removed");
+    expect(allowed).toEqual({ exit: 0, found: {} });
+    await writeFile(at("suite.yaml"), suite(names));
+  });
+
+  test("a suite over its budget is a failure", async () => {
+    await writeFile(
+      at("suite.yaml"),
+      JSON.stringify({ ...JSON.parse(suite(["q2"])), budget: { seconds: 0 } }),
+    );
+    const { exit, found } = await problems("good");
+    expect(exit).toBe(14);
+    expect(found).toEqual({
+      budget: expect.stringMatching(/^failure: suite S used .* at most 0$/),
+    });
+    await writeFile(at("suite.yaml"), suite(names));
+  });
+});
+
 test("--confirm 0 asks nothing again", async () => {
   const ran = await wf("bad", ["--baseline", "good.json", "--confirm", "0"]);
   expect(ran.exit).toBe(14);

@@ -4,7 +4,7 @@ import { compareSuites, doubtfulTests } from "../../../src/commands/wf/test/comp
 import type { ComparedWith, Verdict } from "../../../src/commands/wf/test/comparison.ts";
 import { testResult } from "../../../src/commands/wf/test/results.ts";
 import type { TestResult } from "../../../src/commands/wf/test/results.ts";
-import type { TestRun } from "../../../src/commands/wf/test/run-tests.ts";
+import type { TestRun } from "../../../src/commands/wf/test/answers/index.ts";
 import { runOf } from "../../lib/suite-seeds.ts";
 
 type Share = readonly [passes: number, runs: number];

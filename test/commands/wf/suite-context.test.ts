@@ -1,7 +1,7 @@
 /** What answers were made of: chunks in checks and in what judges get, against the sandbox. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { supportedSentences } from "../../../src/commands/wf/test/answers/supported.ts";
+import { supportedSentences } from "../../../src/commands/wf/test/answers/check-chunks.ts";
 import { write } from "../../lib/directory.ts";
 import { chatJudge, requiredField, workflowJudge } from "../../lib/judge-apps.ts";
 import { testSandbox } from "../../lib/sandbox.ts";

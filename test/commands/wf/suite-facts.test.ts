@@ -1,7 +1,7 @@
 /** Facts in which two answers differ. */
 import { expect, test } from "vitest";
 import { differingFacts } from "../../../src/commands/wf/test/answers/facts.ts";
-import { supportedSentences } from "../../../src/commands/wf/test/answers/supported.ts";
+import { supportedSentences } from "../../../src/commands/wf/test/answers/check-chunks.ts";
 
 test.each([
   // The same, written in another way.

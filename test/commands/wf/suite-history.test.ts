@@ -2,7 +2,7 @@
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { verdictOf } from "../../../src/commands/wf/test/verdict/flaky.ts";
+import { verdictOf } from "../../../src/commands/wf/test/flaky.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";

@@ -3,7 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { expectedKeys } from "../../../src/commands/wf/test/drafts/promptfoo-assertions.ts";
+import { expectedKeys } from "../../../src/commands/wf/test/drafts/promptfoo-tests.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";

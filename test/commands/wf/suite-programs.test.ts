@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { SuiteTest } from "../../../src/commands/wf/test/file/index.ts";
+import { storedRun, storedSelection } from "../../../src/commands/wf/test/answers/index.ts";
 import { checkLimits, overBudget } from "../../../src/commands/wf/test/run-tests.ts";
 import { spawnChild } from "../../../src/host/child-process.ts";
 import { write } from "../../lib/directory.ts";
@@ -272,12 +273,12 @@ test("with score_at_least, the weighted mean of the checks decides", async () =>
 
 const limited = (maxTokens: number, turns: number) =>
   ({ maxTokens, turns: Array.from({ length: turns }, () => ({})) }) as unknown as SuiteTest;
-const used = (...tokens: readonly (number | null)[]) => ({
-  tokens: 10,
-  seconds: 1,
-  judge_tokens: null,
-  turns: tokens.map((each) => ({ end: { tokens: each } })),
-});
+const used = (...tokens: readonly (number | null)[]) =>
+  storedRun({
+    tokens: 10,
+    seconds: 1,
+    turns: tokens.map((each) => ({ end: { status: "succeeded", tokens: each } })),
+  });
 
 test("a limit is not met by a sum that lacks a turn, and needs turns", () => {
   expect(checkLimits(limited(15, 2), used(5, 5)).checks).toMatchObject([{ passed: true, turn: 2 }]);
@@ -286,7 +287,7 @@ test("a limit is not met by a sum that lacks a turn, and needs turns", () => {
 });
 
 test.each([null, { tokens: null }, 5])("a budget of results may be anything: %j", (budget) => {
-  const suite = { name: "a", budget } as never;
-  const results = [{ ...used(3), tokens: "5" as never }];
-  expect(overBudget([{ suite: "a", results }], [suite])).toEqual([]);
+  const results = [storedRun({ tokens: "5" })];
+  const selection = storedSelection({ suites: [{ name: "a", budget }] });
+  expect(overBudget([{ suite: "a", results }], selection)).toEqual([]);
 });

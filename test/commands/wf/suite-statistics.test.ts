@@ -4,7 +4,7 @@ import {
   neededDesign,
   suitePower,
   testPower,
-} from "../../../src/commands/wf/test/verdict/power.ts";
+} from "../../../src/commands/wf/test/verdict/verdict.ts";
 import {
   correctedTails,
   fewerInAll,

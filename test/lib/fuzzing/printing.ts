@@ -24,6 +24,10 @@ const viewStyle = {
   columns,
   unicode: true,
   past: false,
+  headers: true,
+  accessible: false,
+  human: true,
+  keepsAll: false,
 };
 
 /** Pieces of JSON: fields that columns read, with unexpected values. */

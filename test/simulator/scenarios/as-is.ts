@@ -158,7 +158,7 @@ async function play(world: World): Promise<void> {
   equal(verified.exit, 0, `${verified.out}${verified.err}`);
 }
 
-const plan = "src/commands/kb/chunk-lists/plan-chunks.ts";
+const plan = "src/commands/kb/chunk-lists/compare-chunks.ts";
 const make = "src/commands/kb/chunk-lists/make-chunks.ts";
 
 /** Moves with chunks as they are, killed and repeated, of every form. */
@@ -211,13 +211,13 @@ export const asIs: Scenario = {
     },
     {
       name: "an export forgets the chunks that it has written",
-      file: "src/commands/kb/snapshot/chunk-files.ts",
+      file: "src/commands/kb/snapshot/export.ts",
       from: "await journal.append(written.map((each) => ({ chunk_file: true, file: each })));",
       to: "",
     },
     {
       name: "an export replaces the chunks that the last manifest names",
-      file: "src/commands/kb/snapshot/chunk-files.ts",
+      file: "src/commands/kb/snapshot/export.ts",
       from: "const file = uniquePath(`",
       to: "const file = old ?? uniquePath(`",
     },

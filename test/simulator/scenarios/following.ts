@@ -203,7 +203,7 @@ export const following: Scenario = {
     },
     {
       name: "a silent line is trusted",
-      file: "src/commands/wf/follow/silence.ts",
+      file: "src/commands/wf/follow/open-stream.ts",
       from: "return leave(status);",
       to: "return;",
     },

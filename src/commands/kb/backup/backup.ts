@@ -1,13 +1,166 @@
-import { ApiError, CliError, isFatal } from "../../../errors.ts";
+import { join } from "node:path";
+import { CliError, isFatal, ApiError } from "../../../errors.ts";
+import { newPathInside } from "../../../host/safe-path.ts";
+import { openJournal } from "../../../lib/journal.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { formatBytes } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { isDone, readKbState } from "../documents/index.ts";
+import { capture } from "../snapshot/index.ts";
+import type { CaptureStore, StoredContent } from "../snapshot/index.ts";
 import { requestedKbs } from "../knowledge/index.ts";
 import type { RequestedKb } from "../knowledge/index.ts";
-import type { Context } from "../../task/command-spec.ts";
+import {
+  isHash,
+  objectPath,
+  putObject,
+  readManifestOf,
+  readSnapshots,
+  snapshotPath,
+  writeSnapshot,
+  openBackup,
+} from "./store.ts";
+import type { Snapshot } from "./store.ts";
 import type { backupParams } from "./command.ts";
-import { openBackup } from "./store.ts";
-import { lacksOf, takeSnapshot } from "./take.ts";
+
+/** How a snapshot is taken. */
+export interface TakeOptions {
+  readonly chunks: boolean;
+  /** Only these documents, by ID. */
+  readonly only?: ReadonlySet<string>;
+  /** Why it is taken, if no `kb backup` asked for it. */
+  readonly note?: string;
+}
+
+interface Missing {
+  readonly name: string;
+  readonly why: string;
+  /** It was being indexed: a list that is not complete would delete chunks in a restore. */
+  readonly isPending: boolean;
+}
+
+/** A snapshot, and what it took. */
+export interface Taken {
+  readonly snapshot: Snapshot;
+  /** Documents whose content was downloaded. */
+  readonly downloaded: number;
+  /** Documents without a file on the server, by name. */
+  readonly withoutFile: readonly string[];
+  /** Documents whose chunks the server did not list, or did not have yet, with the reason of each. */
+  readonly withoutChunks: readonly Missing[];
+  /** Bytes by which the directory grew. */
+  readonly added: number;
+}
+
+/** What a snapshot lacks, for people; null if it has everything. */
+export function lacksOf({ withoutFile, withoutChunks }: Taken): string | null {
+  const [first] = withoutChunks;
+  const lacks = [
+    ...(withoutFile.length > 0
+      ? [`without a file on the server: ${firstNames(withoutFile, 3)}`]
+      : []),
+    ...(first
+      ? [`without chunks: ${counted(withoutChunks.length, "document")}, ${first.why}`]
+      : []),
+  ];
+  return lacks.length > 0 ? lacks.join("; ") : null;
+}
+
+/**
+ * Takes a snapshot of a knowledge base into a locked directory. Sends reads only, and downloads what no
+ * earlier snapshot has. The snapshot is written last: before that, the earlier ones are all there is.
+ */
+export async function takeSnapshot(
+  directory: string,
+  dataset_id: string,
+  { note, only, chunks }: TakeOptions,
+  context: Context,
+): Promise<Taken> {
+  const { files } = context.host;
+  const all = await readKbState(dataset_id, context);
+  const documents = only ? all.documents.filter(({ id }) => only.has(id)) : all.documents;
+  const state = { ...all, documents };
+  const { store, withoutChunks, grown, put } = await backupStore(directory, dataset_id, context);
+  const walk = capture({ dataset_id, state, chunks, store }, context);
+  let step = await walk.next();
+  while (!step.done) step = await walk.next();
+  const { manifest, changed } = step.value;
+  const hash = await put(Buffer.from(JSON.stringify(manifest)));
+  const taken_at = context.host.now().toISOString();
+  const { base_url, name } = manifest.source;
+  const bundled = manifest.state.documents;
+  const snapshot: Snapshot = {
+    id: sha256(`${dataset_id}\n${taken_at}\n${hash}`).slice(0, 8),
+    kb: { id: dataset_id, name, base_url },
+    taken_at,
+    manifest: hash,
+    documents: bundled.length,
+    bytes: bundled.reduce((sum, each) => sum + each.bytes, 0),
+    ...(note !== undefined && { note }),
+  };
+  await writeSnapshot(directory, snapshot, files);
+  await store.journal.remove();
+  const size = (await files.stat(join(directory, snapshotPath(snapshot))))?.size ?? 0;
+  return {
+    snapshot,
+    downloaded: changed,
+    withoutFile: bundled.flatMap((each) => (each.file === null ? [each.name] : [])),
+    withoutChunks,
+    added: grown() + size,
+  };
+}
+
+/** A locked backup as a store for one knowledge base: files are objects, which snapshots share. */
+async function backupStore(directory: string, dataset_id: string, context: Context) {
+  const { files } = context.host;
+  const path = await newPathInside(directory, `snapshots/${dataset_id}.part.jsonl`, files);
+  const journal = await openJournal(path, files);
+  const { snapshots } = await readSnapshots(directory, files);
+  const base_url = await context.api.baseUrl();
+  const last = snapshots.findLast(({ kb }) => kb.id === dataset_id && kb.base_url === base_url);
+  const before = last && (await readManifestOf(directory, last, files).catch(withoutDamaged));
+  const entries = [...(before?.state.documents ?? []), ...journal.entries.filter(isContent)];
+  const known = new Map(entries.map((each) => [each.id, each]));
+  const withoutChunks: Missing[] = [];
+  let added = 0;
+  const put = async (bytes: Uint8Array): Promise<string> => {
+    const object = await putObject(directory, bytes, files);
+    added += object.added;
+    return object.hash;
+  };
+  const store: CaptureStore = {
+    directory,
+    journal,
+    known: ({ id }) => known.get(id),
+    put: async (_, bytes) => objectPath(await put(bytes)),
+    putChunks: async (_, text) => objectPath(await put(Buffer.from(text))),
+    withoutChunks({ name }, error) {
+      // Without its model, a knowledge base lists no chunks (server §8).
+      if (context.signal.aborted || !(error instanceof CliError) || isFatal(error)) throw error;
+      withoutChunks.push({ name, why: error.message, isPending: false });
+    },
+    isUnready(document) {
+      if (isDone(document)) return false;
+      withoutChunks.push({ name: document.name, why: "being indexed", isPending: true });
+      return true;
+    },
+  };
+  return { store, withoutChunks, grown: () => added, put };
+}
+
+/** A damaged manifest costs downloads, not the snapshot. */
+function withoutDamaged(error: unknown): undefined {
+  if (!(error instanceof CliError) || error.kind !== "usage") throw error;
+}
+
+const isContent = (entry: object): entry is StoredContent =>
+  "id" in entry &&
+  "sha256" in entry &&
+  isHash(entry.sha256) &&
+  "file" in entry &&
+  entry.file === objectPath(entry.sha256);
 
 /** What became of the backup of one knowledge base. */
 interface BackedUp {

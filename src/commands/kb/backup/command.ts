@@ -3,11 +3,14 @@ import {
   deleteKnowledgeBase,
   listKnowledgeBases,
   searchKnowledgeBase,
+  updateKnowledgeBase,
 } from "../../../operations/knowledge.ts";
 import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
+import { deleteMetadataField } from "../../../operations/metadata.ts";
+import { unbindTags } from "../../../operations/tags.ts";
 import { task } from "../../task/command-spec.ts";
-import { transferFlags } from "../changes/index.ts";
+import { transferFlags, syncRequests } from "../changes/index.ts";
 import { makes, map_model, madeThere, reads } from "../snapshot/index.ts";
 
 const directory = local.text("Directory of the backup", { required, placeholder: "dir" });
@@ -170,4 +173,30 @@ export const backupPrune = task({
     "kb backup prune backups --keep daily=7,weekly=4 --dry-run",
     "kb backup prune backups --keep last=3 --yes",
   ],
+});
+
+export const undoParams = {
+  list: local.flag("List the commands that can be taken back, the last one first, with their IDs"),
+  record: local.text("ID of --list or its beginning: another command than the last one", {
+    placeholder: "id",
+  }),
+  forget: local.flag(
+    "Forget the command instead, so that an older one is the last; its backup stays",
+  ),
+};
+
+export const kbUndo = task({
+  command: "kb undo",
+  action: "take back the last command",
+  summary: "Take back the last command that was run with --backup",
+  about:
+    "Makes documents, chunks, metadata, tags and settings what they were before the command. It changes\nonly what the command changed, and only where that is still what the command left; otherwise it\nlists the differences and changes nothing. IDs, hit counts and times do not come back, nor do\npermissions of selected members. After an interruption, the same command continues.",
+  params: undoParams,
+  returns: madeThere,
+  sends: [...makes, ...syncRequests, updateKnowledgeBase, deleteMetadataField, unbindTags],
+  effect: "writes",
+  confirms: true,
+  plans: true,
+  exits: ["partial"],
+  examples: ["kb undo --yes", "kb undo --dry-run", "kb undo --list", "kb undo --forget --yes"],
 });

@@ -1,11 +1,17 @@
-import { CliError } from "../../../errors.ts";
-import { withoutNulls } from "../../../lib/json.ts";
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { CliError, ApiError } from "../../../errors.ts";
+import { withoutNulls, isObject, tryParseJson } from "../../../lib/json.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
-import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import {
+  getKnowledgeBase,
+  searchKnowledgeBase,
+  deleteKnowledgeBase,
+} from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readInput } from "../../task/files.ts";
+import { readInput, lockWork } from "../../task/files.ts";
 import { parseQuestions } from "../eval/index.ts";
 import type { Question } from "../eval/index.ts";
 import { findKb } from "../knowledge/index.ts";
@@ -19,9 +25,8 @@ import {
 } from "../snapshot/index.ts";
 import type { KbDifference, Manifest } from "../snapshot/index.ts";
 import type { drillParams } from "./command.ts";
-import { allSnapshots, snapshotAt } from "./find.ts";
+import { snapshotAt } from "./snapshots.ts";
 import { readManifestOf } from "./store.ts";
-import { newTemporary, removeLeft } from "./temporary.ts";
 
 type DrillInput = Input<typeof drillParams>;
 type DrillRow = Omit<KbDifference, "what"> & { readonly what: string; readonly note: string };
@@ -35,7 +40,7 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
   const started = context.host.elapsed();
   const questions = await questionsOf(input, context);
   await removeLeft(context);
-  const snapshot = snapshotAt(input, await allSnapshots(directory, context));
+  const snapshot = await snapshotAt(input, context);
   const manifest = await readManifestOf(directory, snapshot, context.host.files);
   // No restore brings back the others.
   const documents = manifest.state.documents.filter(({ file }) => file !== null);
@@ -65,8 +70,7 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
     throw error;
   } finally {
     // After an interrupt nothing can be sent, and a lost create may still come: the next drill removes it.
-    if (context.signal.aborted || isUnknown) temporary.leave();
-    else await temporary.remove();
+    await temporary.end(context.signal.aborted || isUnknown);
   }
   const took = formatDuration(context.host.elapsed() - started);
   const asked = questions.length > 0 ? `, asked ${counted(questions.length, "question")}` : "";
@@ -154,25 +158,100 @@ async function* compareSearches(
   for (const [done, question] of questions.entries()) {
     context.progress({ verb: "Asking", done, total: questions.length, unit: "questions" });
     const restored = await find(id, question);
-    const name = question.question;
-    if (kb) {
-      const before = await find(original, question);
-      // Chunks of the same score come in any order.
-      const [one, other] = [before, restored].map((found) => JSON.stringify(found.toSorted()));
-      if (one === other) continue;
-      const [a, b] = [`${before.length} chunks`, `${restored.length} chunks`];
-      yield { what: "question", name, a, b, note: "finds other chunks than the knowledge base" };
-    } else {
-      const names = new Set(restored.map(([document]) => document));
-      const missing = question.documents.filter((document) => !names.has(document));
-      if (missing.length === 0) continue;
-      yield {
-        what: "question",
-        name,
-        a: missing.join(),
-        b: "",
-        note: "does not find the document",
-      };
+    const before = kb && (await find(original, question));
+    // Chunks of the same score come in any order.
+    const [one, other] = [before, restored].map((found) => JSON.stringify(found?.toSorted()));
+    const names = new Set(restored.map(([document]) => document));
+    const missing = question.documents.filter((document) => !names.has(document));
+    if (before ? one === other : missing.length === 0) continue;
+    const [a, b, note] = before
+      ? [
+          `${before.length} chunks`,
+          `${restored.length} chunks`,
+          "finds other chunks than the knowledge base",
+        ]
+      : [missing.join(), "", "does not find the document"];
+    yield { what: "question", name: question.question, a, b, note };
+  }
+}
+
+const folderOf = ({ host }: Context): string => join(host.directories.state, "drills");
+
+const marksOf = (token: string) => ({
+  name: `kb drill ${token}`,
+  description: `Temporary: made by kb backup drill ${token}, which removes it`,
+});
+
+/**
+ * Notes a new temporary knowledge base, before anything creates it. `end` deletes it, if it was created, or leaves
+ * it to the next drill.
+ */
+async function newTemporary(context: Context) {
+  const { files } = context.host;
+  const token = randomBytes(8).toString("hex");
+  const path = join(folderOf(context), `${token}.json`);
+  await files.makeDirectory(folderOf(context), 0o700);
+  const release = await lockWork(path, "another drill uses this name", context.host);
+  const base_url = await context.api.baseUrl();
+  await files.writeAtomic(path, `${JSON.stringify({ token, base_url })}\n`, 0o600);
+  const end = async (isLeft: boolean) => {
+    try {
+      if (isLeft) return;
+      await removeNoted(token, context);
+      await files.remove(path);
+    } finally {
+      release();
+    }
+  };
+  return { ...marksOf(token), end };
+}
+
+/**
+ * Removes what interrupted drills of this machine have left on this server: knowledge bases with exactly the name
+ * and the description that were noted. One that has another description by now is not touched.
+ */
+async function removeLeft(context: Context): Promise<void> {
+  const { files } = context.host;
+  const folder = folderOf(context);
+  const base_url = await context.api.baseUrl();
+  const entries = (await files.stat(folder)) ? await files.entries(folder) : [];
+  for (const { name, isFile } of entries) {
+    if (!isFile || !/^[0-9a-f]{16}\.json$/.test(name)) continue;
+    const path = join(folder, name);
+    const note = tryParseJson(new TextDecoder().decode(await files.read(path)));
+    const token = name.slice(0, 16);
+    if (isObject(note) && note["base_url"] !== base_url) continue; // that of another server
+    let release: () => void;
+    try {
+      release = await lockWork(path, "", context.host);
+    } catch (error) {
+      if (error instanceof CliError && error.kind === "failure") continue; // it is running
+      throw error;
+    }
+    try {
+      if (await removeNoted(token, context))
+        await context.notice(`removed ${marksOf(token).name}, which an interrupted drill had left`);
+      await files.remove(path);
+    } finally {
+      release();
     }
   }
+}
+
+/** Deletes the knowledge base of a token; false if there is none, or one that was changed. */
+async function removeNoted(token: string, context: Context): Promise<boolean> {
+  const { name, description } = marksOf(token);
+  const dataset_id = await findKb(name, context);
+  if (dataset_id === undefined) return false;
+  const kb = await context.api.call(getKnowledgeBase, { dataset_id });
+  if (kb.description !== description) {
+    await context.notice(`kept ${name} (${dataset_id}): its description is not that of a drill`);
+    return false;
+  }
+  try {
+    await context.api.call(deleteKnowledgeBase, { dataset_id });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.kind !== "not-found") throw error;
+  }
+  return true;
 }

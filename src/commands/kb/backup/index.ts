@@ -1,5 +1,5 @@
 /** What other features use of backups. */
-export { allSnapshots, snapshotById } from "./find.ts";
+export { startRecord } from "./undo.ts";
+export { allSnapshots } from "./snapshots.ts";
 export { openBackup, readManifestOf } from "./store.ts";
-export { lacksOf, takeSnapshot } from "./take.ts";
-export type { Taken } from "./take.ts";
+export { takeSnapshot } from "./backup.ts";

@@ -7,6 +7,8 @@
  *     snapshots/<kb id>/20261127T030951Z-1a2b3c4d.json   the name of a manifest, written last
  */
 import { join } from "node:path";
+import { problemIn } from "../../../api/response.ts";
+import type { RequiredFields } from "../../../operations/operation.ts";
 import { CliError, isMissing, usage } from "../../../errors.ts";
 import type { Files, Host } from "../../../host/host.ts";
 import { newPathInside, pathInside } from "../../../host/safe-path.ts";
@@ -39,7 +41,8 @@ const mark = { kb_backup: 1 };
 /** Path of an object below the directory, with `/`. */
 export const objectPath = (hash: string): string => `objects/${hash.slice(0, 2)}/${hash}`;
 
-const isHash = (value: unknown): value is string =>
+/** Is it a SHA-256 in hexadecimal digits? */
+export const isHash = (value: unknown): value is string =>
   typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 
 /** Throws usage for a directory that is not a backup. */
@@ -152,22 +155,21 @@ function readSnapshot(bytes: Uint8Array, kbId: string, name: string): Snapshot |
   if (!isObject(value)) return "not valid JSON";
   const { sum, ...snapshot } = value;
   if (sum !== sha256(JSON.stringify(snapshot))) return "modified after the backup";
-  const { id, kb, taken_at, manifest, documents, bytes: size } = snapshot;
-  const isValid =
-    isObject(kb) &&
-    kb["id"] === kbId &&
-    typeof kb["name"] === "string" &&
-    typeof kb["base_url"] === "string" &&
-    typeof id === "string" &&
-    typeof taken_at === "string" &&
-    !Number.isNaN(Date.parse(taken_at)) &&
-    isHash(manifest) &&
-    typeof documents === "number" &&
-    typeof size === "number";
-  if (!isValid) return "fields are missing";
+  if (problemIn(snapshotFields, snapshot, "") !== undefined) return "fields are missing";
   const read = snapshot as unknown as Snapshot;
+  const isValid = read.kb.id === kbId && isHash(read.manifest) && Date.parse(read.taken_at) > 0;
+  if (!isValid) return "fields are missing";
   return snapshotFile(read) === name ? read : "its name is that of another snapshot";
 }
+
+const snapshotFields = {
+  id: "text",
+  kb: { id: "text", name: "text", base_url: "text" },
+  taken_at: "text",
+  manifest: "text",
+  documents: "number",
+  bytes: "number",
+} as const satisfies RequiredFields;
 
 const snapshotFile = ({ taken_at, id }: Pick<Snapshot, "taken_at" | "id">): string =>
   `${taken_at.replace(/[-:]|\.\d+/g, "")}-${id}.json`;

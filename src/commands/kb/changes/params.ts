@@ -18,7 +18,7 @@ import {
   listMetadataFields,
   setDocumentMetadata,
 } from "../../../operations/metadata.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import type { Input, TerminalForm } from "../../../operations/operation.ts";
 import { local } from "../../../operations/operation.ts";
 import { bindTags, createTag, listTags } from "../../../operations/tags.ts";

@@ -1,14 +1,22 @@
-import { listChunks } from "../../../operations/chunks.ts";
+import {
+  listChunks,
+  createChunks,
+  deleteChunk,
+  listChildChunks,
+} from "../../../operations/chunks.ts";
 import { downloadDocumentsZip, listDocuments } from "../../../operations/documents.ts";
 import {
   getKnowledgeBase,
   listKnowledgeBases,
   searchKnowledgeBase,
 } from "../../../operations/knowledge.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
+import { dataset_id } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
-import { problemFigureNames } from "./figures.ts";
+import { changeResults, transferFlags, transfers } from "../changes/index.ts";
+import { madeThere } from "../snapshot/index.ts";
+import { problemFigureNames } from "./findings.ts";
 
 export const checkParams = {
   dataset_id: local.ref("kb", "Knowledge base name or ID", { many: true }),
@@ -56,4 +64,26 @@ export const kbCheck = task({
     "kb check --all --fail-if 'problems>0' -o json",
     "kb check Handbook --stuck-after 30m --no-content",
   ],
+});
+
+export const healParams = {
+  dataset_id,
+  stuck_after: local.duration("Also replace documents unfinished for longer (default: none)"),
+  wait_for_limit: transferFlags.wait_for_limit,
+};
+
+export const kbHeal = task({
+  command: "kb heal <kb>",
+  action: "heal knowledge base {kb}",
+  summary: "Index again what failed: documents in error, without chunks, and single chunks",
+  about:
+    "Replaces a document by a create of the same name, with the content that the server has of it. Before,\nits content and chunks are saved on this machine; afterwards edits of chunks are put back. A chunk\nthat was not indexed is added again at the end and then deleted, unless a new one would lack its\nsummary, attachments or edited child chunks. Nothing else is deleted, and disabled or archived\ndocuments are left as they are. An interrupted run is continued by the same command.",
+  parallel: true,
+  params: healParams,
+  returns: onTerminal(changeResults, madeThere),
+  sends: [...transfers, listChunks, listChildChunks, createChunks, deleteChunk],
+  effect: "writes",
+  plans: true,
+  exits: ["partial"],
+  examples: ["kb heal Handbook --dry-run", "kb heal Handbook --stuck-after 2h"],
 });

@@ -14,10 +14,10 @@ import {
 } from "../../../operations/chunks.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { firstPhase, planChunks } from "./plan-chunks.ts";
-import type { ChunkRules, ChunkStep } from "./plan-chunks.ts";
-import { readChunks } from "./read-chunks.ts";
-import type { ChunkPlace, ExistingChunk } from "./read-chunks.ts";
+import { firstPhase, planChunks } from "./compare-chunks.ts";
+import type { ChunkRules, ChunkStep } from "./compare-chunks.ts";
+import { readChunks } from "./stored-chunk.ts";
+import type { ChunkPlace, ExistingChunk } from "./stored-chunk.ts";
 import type { StoredChunk } from "./stored-chunk.ts";
 
 /** Chunks that one request appends. */

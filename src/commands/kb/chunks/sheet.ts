@@ -1,10 +1,17 @@
-import { usage } from "../../../errors.ts";
+import { usage, notFound, refused } from "../../../errors.ts";
 import { csvLines } from "../../../lib/formats/csv.ts";
 import { readRowFile, rowPlace } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
-import { isUuid } from "../../../lib/text.ts";
-import { chunkHash } from "../chunk-lists/index.ts";
+import { isUuid, counted } from "../../../lib/text.ts";
+import { collect } from "../../../lib/collect.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { chunkHash, readChunks } from "../chunk-lists/index.ts";
 import type { ExistingChunk, StoredChunk } from "../chunk-lists/index.ts";
+import { countedDocuments } from "../documents/index.ts";
+import type { chunkExportParams } from "./command.ts";
 
 /** The columns of a sheet. `state` tells whether a chunk was changed since the export. */
 const columns = [
@@ -153,3 +160,35 @@ export const addedChunk = (row: SheetRow): StoredChunk => ({
   children: [],
   attachments: 0,
 });
+
+/** Writes the chunks of a knowledge base to a CSV file, document by document. */
+export async function* exportChunks(
+  { dataset_id, file, doc }: Input<typeof chunkExportParams>,
+  context: Context,
+): AsyncGenerator<{ readonly document: string; readonly chunks: number }> {
+  const { doc_form = null } = await context.api.call(getKnowledgeBase, { dataset_id });
+  const all = (await collect(countedDocuments(dataset_id, context))).reverse(); // the newest come first
+  for (const text of doc ?? []) {
+    const { length } = all.filter(({ id, name }) => id === text || name === text);
+    const named = `document ${JSON.stringify(text)}`;
+    const hint = `list the documents with their IDs: ${commandLine("kb doc list", [dataset_id])}`;
+    if (length === 0) throw notFound(`${named} not found`, hint);
+    if (length > 1) throw refused(`${named} is ambiguous (${length} matches)`, hint);
+  }
+  const chosen = all.filter(({ id, name }) => !doc || doc.includes(id) || doc.includes(name));
+  const rows: { document: string; chunks: number }[] = [];
+  async function* documents() {
+    for (const { id, name } of chosen) {
+      const place = { dataset_id, document_id: id, doc_form };
+      const chunks = await collect(readChunks(place, context));
+      rows.push({ document: name, chunks: chunks.length });
+      yield { id, name, chunks };
+    }
+  }
+  await context.host.files.writeAtomic(file, chunkSheet(documents()));
+  yield* rows;
+  const total = rows.reduce((sum, { chunks }) => sum + chunks, 0);
+  context.summary(
+    `wrote ${counted(total, "chunk")} of ${counted(rows.length, "document")} to ${file}`,
+  );
+}

@@ -17,27 +17,26 @@ interface PlanInput extends DocumentFlags {
 }
 
 /** `kb plan`: yields the changes that apply would make; with --exit-code, throws gate if there are any. */
-export const plan = {
-  async *run({ file: path, exit_code }: PlanInput, context: Context): AsyncGenerator<Change> {
-    const dryRun = { ...context, options: { ...context.options, dryRun: true } };
-    const { name, count } = yield* makeChanges({ file: path }, dryRun);
-    if (count === 0) return context.summary(`${name} matches ${path}`);
-    context.summary(`${counted(count, "change")}; to apply: ${commandLine("kb apply", [path])}`);
-    if (!exit_code) return;
-    const message = `${name} differs from ${path}: ${counted(count, "change")}`;
-    throw new CliError("gate", message, { isResult: true, details: { changes: count } });
-  },
-};
+export async function* plan(
+  { file: path, exit_code }: PlanInput,
+  context: Context,
+): AsyncGenerator<Change> {
+  const dryRun = { ...context, options: { ...context.options, dryRun: true } };
+  const { name, count } = yield* makeChanges({ file: path }, dryRun);
+  if (count === 0) return context.summary(`${name} matches ${path}`);
+  context.summary(`${counted(count, "change")}; to apply: ${commandLine("kb apply", [path])}`);
+  if (!exit_code) return;
+  const message = `${name} differs from ${path}: ${counted(count, "change")}`;
+  throw new CliError("gate", message, { isResult: true, details: { changes: count } });
+}
 
 /** `kb apply`: makes a knowledge base match a file, and yields each change when it is made. */
-export const apply = {
-  async *run(input: PlanInput, context: Context): AsyncGenerator<Change> {
-    if (context.options.dryRun) return yield* plan.run(input, context);
-    const { name, count } = yield* makeChanges(input, context);
-    const nothing = `${name} matches ${input.file}; nothing to do`;
-    context.summary(count === 0 ? nothing : `${counted(count, "change")} made`);
-  },
-};
+export async function* apply(input: PlanInput, context: Context): AsyncGenerator<Change> {
+  if (context.options.dryRun) return yield* plan(input, context);
+  const { name, count } = yield* makeChanges(input, context);
+  const nothing = `${name} matches ${input.file}; nothing to do`;
+  context.summary(count === 0 ? nothing : `${counted(count, "change")} made`);
+}
 
 async function* makeChanges(
   { file: path, rewrite = false, ...flags }: PlanInput,

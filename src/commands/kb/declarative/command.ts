@@ -7,7 +7,7 @@ import {
   updateKnowledgeBase,
 } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import {
   list,
   local,

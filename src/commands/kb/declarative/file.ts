@@ -5,8 +5,10 @@ import { isObject, own } from "../../../lib/json.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { retrievalShape } from "../../../operations/shared.ts";
+import { readKb } from "../documents/index.ts";
 import type { FieldState, KbProperties } from "../documents/index.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** A file that describes a knowledge base; settings that it omits are kept. */
 export interface KbFile {
@@ -144,4 +146,12 @@ export function kbFileOf({ settings, tags, fields, built_in_fields }: KbProperti
     metadata: Object.fromEntries(fields.map(({ name, type }) => [name, type])),
     built_in_fields,
   };
+}
+
+/** Prints a knowledge base as the YAML that plan and apply read. */
+export async function* run(
+  input: { readonly dataset_id: string },
+  context: Context,
+): AsyncGenerator<string> {
+  yield await kbFileText(kbFileOf(await readKb(input.dataset_id, context)));
 }

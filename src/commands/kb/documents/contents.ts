@@ -1,14 +1,28 @@
-import { ApiError } from "../../../errors.ts";
+import { ApiError, CliError, usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { unzipDocuments } from "../../../lib/formats/unzip.ts";
-import { downloadDocumentsZip } from "../../../operations/documents.ts";
+import {
+  downloadDocumentsZip,
+  getDocument,
+  replaceDocument,
+  updateDocumentByFile,
+} from "../../../operations/documents.ts";
+import type { DocumentInBatch } from "../../../operations/documents.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { collect, slices } from "../../../lib/collect.ts";
+import { listChunks } from "../../../operations/chunks.ts";
+import type { Input, InputOf } from "../../../operations/operation.ts";
+import type { catParams, downloadParams } from "./command.ts";
+import { requireField } from "../../../api/response.ts";
+import type { Files } from "../../../host/host.ts";
+import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
+import type { CallOptions } from "../../../api/calls.ts";
 
 /** Number of documents that a server puts into one ZIP (server §9.3). */
-export const MAX_ZIP_DOCUMENTS = 100;
+const MAX_ZIP_DOCUMENTS = 100;
 
 /** A document and its bytes; undefined if the server has no file for it. */
-export interface DocumentContent<D> {
+interface DocumentContent<D> {
   readonly document: D;
   readonly bytes: Uint8Array | undefined;
 }
@@ -23,37 +37,22 @@ export async function* readContents<D extends { readonly id: string }>(
   all: readonly D[],
   context: Context,
 ): AsyncGenerator<DocumentContent<D>> {
-  for (let at = 0; at < all.length; at += MAX_ZIP_DOCUMENTS)
-    yield* readBatch(dataset_id, all.slice(at, at + MAX_ZIP_DOCUMENTS), context);
-}
-
-async function* readBatch<D extends { readonly id: string }>(
-  dataset_id: string,
-  batch: readonly D[],
-  context: Context,
-): AsyncGenerator<DocumentContent<D>> {
-  const document_ids = batch.map(({ id }) => id);
-  let zip: AsyncIterable<Uint8Array>;
-  try {
-    zip = await fetchZip(dataset_id, document_ids, context);
-  } catch (error) {
-    const isMissing = error instanceof ApiError && error.kind === "not-found";
-    const [only] = batch;
-    if (!isMissing || only === undefined) throw error;
-    if (batch.length === 1) {
-      yield { document: only, bytes: undefined };
-      return;
-    }
-    const middle = batch.length >> 1;
-    yield* readBatch(dataset_id, batch.slice(0, middle), context);
-    yield* readBatch(dataset_id, batch.slice(middle), context);
-    return;
+  for (const batch of slices(all, MAX_ZIP_DOCUMENTS)) {
+    const [only, ...others] = batch;
+    const ids = batch.map(({ id }) => id);
+    const zip = await fetchZip(dataset_id, ids, context).catch((error: unknown) => {
+      if (error instanceof ApiError && error.kind === "not-found") return undefined;
+      throw error;
+    });
+    if (zip) yield* unzipDocuments(zip, batch);
+    else if (only && others.length === 0) yield { document: only, bytes: undefined };
+    else
+      for (const half of slices(batch, Math.ceil(batch.length / 2)))
+        yield* readContents(dataset_id, half, context);
   }
-  yield* unzipDocuments(zip, batch);
 }
 
-/** Downloads documents as one ZIP. */
-export const fetchZip = async (
+const fetchZip = async (
   dataset_id: string,
   document_ids: readonly string[],
   context: Context,
@@ -69,17 +68,168 @@ export async function contentHashes(
   context: Context,
 ): Promise<ReadonlyMap<string, string | null>> {
   const hashes = new Map<string, string | null>();
+  const total = all.length;
   const count = () =>
-    context.progress({
-      verb: "Comparing",
-      done: hashes.size,
-      total: all.length,
-      unit: "documents",
-    });
-  if (all.length > 0) count();
+    context.progress({ verb: "Comparing", done: hashes.size, total, unit: "documents" });
+  if (total > 0) count();
   for await (const { document, bytes } of readContents(dataset_id, all, context)) {
     hashes.set(document.id, bytes ? sha256(bytes) : null);
     count();
   }
   return hashes;
+}
+
+/**
+ * Prints the contents of documents, byte for byte; with `chunks`, or for a document without a file, the
+ * texts of its chunks in order. Children are parts of their chunk, which has the whole text (server §9.8).
+ */
+export async function* cat(
+  { dataset_id, document_id, chunks = false }: Input<typeof catParams>,
+  context: Context,
+): AsyncGenerator<Uint8Array | string> {
+  for (const id of document_id) {
+    const bytes = chunks
+      ? undefined
+      : await contentOf(dataset_id, id, context).catch((error: unknown) => {
+          if (error instanceof CliError && error.kind === "unsupported") return undefined; // too old
+          throw error;
+        });
+    if (bytes) yield bytes;
+    else yield* chunkTexts(dataset_id, id, context);
+    if (!bytes && !chunks)
+      await context.notice(`no file of document ${context.enteredName(id)}: these are its chunks`);
+  }
+}
+
+/** The bytes of a document; undefined if the server has no file. */
+export async function contentOf(
+  dataset_id: string,
+  id: string,
+  context: Context,
+): Promise<Uint8Array | undefined> {
+  const [content] = await collect(readContents(dataset_id, [{ id }], context));
+  return content?.bytes;
+}
+
+/** The chunks with an empty line between them; a question and its answer are two lines. */
+async function* chunkTexts(dataset_id: string, document_id: string, { api }: Context) {
+  let between = "";
+  for await (const { content, answer } of api.rows(listChunks, { dataset_id, document_id })) {
+    yield `${between}${[content, answer].filter(Boolean).join("\n")}\n`;
+    between = "\n";
+  }
+}
+
+interface WrittenFile {
+  readonly document_id: string | null;
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/**
+ * Downloads the exact bytes of documents as a ZIP, or as files. Entries of the ZIP are in the order of
+ * the request and have base names only, so the names of documents are restored by order (server §18).
+ */
+export async function* download(
+  input: Input<typeof downloadParams>,
+  context: Context,
+): AsyncGenerator<WrittenFile | Uint8Array> {
+  const { dataset_id, document_id, dir, zip } = input;
+  if ((dir === undefined) === (zip === undefined)) {
+    throw usage("exactly one of --dir and --zip is required");
+  }
+  if (zip === undefined) return yield* writeFiles(input, dir ?? ".", context);
+  if (document_id.length > MAX_ZIP_DOCUMENTS) {
+    throw usage(`--zip is limited to ${MAX_ZIP_DOCUMENTS} documents`, "use --dir");
+  }
+  const bytes = await fetchZip(dataset_id, document_id, context);
+  if (zip === "-") yield* bytes;
+  else yield await writeZip(zip, bytes, context);
+}
+
+async function writeZip(path: string, pieces: AsyncIterable<Uint8Array>, { host }: Context) {
+  let bytes = 0;
+  async function* counted() {
+    for await (const piece of pieces) {
+      bytes += piece.length;
+      yield piece;
+    }
+  }
+  await host.files.writeAtomic(path, counted());
+  return { document_id: null, path, bytes };
+}
+
+/**
+ * Writes documents as files, 100 per request. An existing file with other content is kept, and the
+ * command fails after all other files are written.
+ */
+async function* writeFiles(
+  { dataset_id, document_id, overwrite = false }: Input<typeof downloadParams>,
+  directory: string,
+  context: Context,
+): AsyncGenerator<WrittenFile> {
+  const { files } = context.host;
+  const taken = new Set<string>();
+  const conflicts: string[] = [];
+  for (const ids of slices(document_id, MAX_ZIP_DOCUMENTS)) {
+    const documents: { readonly id: string; readonly name: string }[] = [];
+    for (const id of ids) {
+      const { name } = await context.api.call(getDocument, { dataset_id, document_id: id });
+      documents.push({ id, name: requireField(name, "name") });
+    }
+    const zip = await fetchZip(dataset_id, ids, context);
+    for await (const { document, bytes } of unzipDocuments(zip, documents)) {
+      const { id, name: documentName } = document;
+      const name = uniquePath(safePath(documentName), taken);
+      const path = `${directory}/${name}`;
+      const place = await newPathInside(directory, name, files);
+      if (!overwrite && (await hasOtherContent(place, bytes, files))) {
+        conflicts.push(path);
+        continue;
+      }
+      await files.writeAtomic(place, bytes);
+      if (name !== documentName) await context.notice(`wrote document ${documentName} to ${path}`);
+      yield { document_id: id, path, bytes: bytes.length };
+    }
+  }
+  const [first] = conflicts;
+  if (first === undefined) return;
+  const others = conflicts.length > 1 ? ` (and ${conflicts.length - 1} more)` : "";
+  const hint = "move it away, or add --overwrite";
+  const details = { paths: conflicts };
+  throw usage(`${first} already exists with other content${others}`, hint, {
+    isResult: true,
+    details,
+  });
+}
+
+async function hasOtherContent(path: string, bytes: Uint8Array, files: Files): Promise<boolean> {
+  const existing = await files.stat(path);
+  if (!existing?.isFile) return false; // nothing, or something that fails the write itself
+  return existing.size !== bytes.length || Buffer.compare(await files.read(path), bytes) !== 0;
+}
+
+/**
+ * Replaces the file of a document. A server before 1.14.0 rejects the route and gets the older one
+ * (server §9.4, §19); a rejected route changed nothing, so this is not a retry.
+ */
+export async function replaceFile(
+  input: InputOf<typeof replaceDocument>,
+  context: Context,
+  options?: Pick<CallOptions, "onSent">,
+): Promise<DocumentInBatch> {
+  try {
+    return await context.api.call(replaceDocument, input, options);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.response.status !== 405) throw error;
+    await context.trace(1, "the server does not have this route; using the older one");
+    return context.api.call(updateDocumentByFile, input, options);
+  }
+}
+
+export async function* replace(
+  input: InputOf<typeof replaceDocument>,
+  context: Context,
+): AsyncGenerator<DocumentInBatch> {
+  yield await replaceFile(input, context);
 }

@@ -1,5 +1,5 @@
 /** What other features use of documents. */
-export { contentHashes, readContents } from "./contents.ts";
+export { contentHashes, readContents, replaceFile } from "./contents.ts";
 export {
   convertValues,
   fieldValue,
@@ -15,20 +15,22 @@ export {
   isDone,
   isIndexed,
   waitForIndexing,
+  run as waitForDocuments,
 } from "./indexing-status.ts";
 export type { DocumentStatus } from "./indexing-status.ts";
 export { confirmLosses, lossesOfAll } from "./losses.ts";
-export { metadataWriter } from "./metadata-writer.ts";
+export { metadataWriter, restoreValues } from "./metadata-writer.ts";
 export type { MetadataWriter } from "./metadata-writer.ts";
-export { newestRule, ruleFor, ruleOf, sendableRule } from "./process-rule.ts";
-export { waitOnRateLimit } from "./rate-limit.ts";
-export type { RateLimitWaiter } from "./rate-limit.ts";
-export { restoreValues } from "./restore-values.ts";
-export { replaceFile } from "./replace.ts";
-export { countedDocuments, readKb, readKbState, readRules, storedFile } from "./state.ts";
-export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";
-export { run as waitForDocuments } from "./wait.ts";
 export {
+  newestRule,
+  ruleFor,
+  ruleOf,
+  sendableRule,
+  countedDocuments,
+  readKb,
+  readKbState,
+  readRules,
+  storedFile,
   pendingHash,
   isKnownToHold,
   isTouched,
@@ -36,4 +38,7 @@ export {
   isAddress,
   syncFields,
   isCustomField,
-} from "./marks.ts";
+} from "./state.ts";
+export { waitOnRateLimit } from "./rate-limit.ts";
+export type { RateLimitWaiter } from "./rate-limit.ts";
+export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";

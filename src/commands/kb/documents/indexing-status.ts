@@ -1,11 +1,14 @@
 import { requireField } from "../../../api/response.ts";
+import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
-import { listDocuments } from "../../../operations/documents.ts";
+import { listDocuments, getDocument, getIndexingStatus } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
-import type { Checked } from "../../../operations/operation.ts";
+import type { Checked, Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { counted } from "../../../lib/text.ts";
+import type { waitParams } from "./command.ts";
 
 /** ms without progress until a notice, and until the wait ends: a dead worker never makes any. */
 const stallNotice = 300_000;
@@ -131,3 +134,56 @@ const stallError = (pending: readonly DocumentStatus[]): CliError =>
     details: { open: pending.map(({ id, name }) => ({ id, name })) },
     hint: "the server's indexing worker may be down; to restart a document, add it again under the same name",
   });
+
+/**
+ * Waits until documents are indexed: the given ones, those of a batch, or all of the knowledge base.
+ * Yields the final status of each. Throws remote-failed with the server's error if one failed.
+ */
+export async function* run(
+  input: Input<typeof waitParams>,
+  context: Context,
+): AsyncGenerator<DocumentStatus> {
+  const failed: DocumentStatus[] = [];
+  let count = 0;
+  for await (const status of waitForIndexing(() => statusesOf(input, context), context)) {
+    count++;
+    if (!isIndexed(status)) failed.push(status);
+    yield status;
+  }
+  const [first] = failed;
+  if (first === undefined) return context.summary(`indexed ${counted(count, "document")}`);
+  const why = first.error ?? `status is ${first.indexing_status}`;
+  throw new CliError(
+    "remote-failed",
+    `failed to index ${failed.length} of ${count} documents: ${first.name}: ${why}`,
+    {
+      isResult: true,
+      details: { failed },
+      hint: "to replace a failed document, add it again under the same name",
+    },
+  );
+}
+
+async function statusesOf(
+  input: Input<typeof waitParams>,
+  context: Context,
+): Promise<DocumentStatus[]> {
+  const { dataset_id, document_id, batch } = input;
+  if (batch !== undefined) return batchStatuses(dataset_id, batch, context);
+  if (document_id === undefined) return documentStatuses(dataset_id, () => true, context);
+  return mapAll(document_id, 1, async (id) =>
+    indexingStatusOf(await context.api.call(getDocument, { dataset_id, document_id: id })),
+  );
+}
+
+async function batchStatuses(dataset_id: string, batch: string, { api }: Context) {
+  const all = await api.call(getIndexingStatus, { dataset_id, batch });
+  return mapAll(all, 1, async (each): Promise<DocumentStatus> => {
+    const { id, indexing_status, error, completed_segments, total_segments } = each;
+    const chunks = [completed_segments, total_segments] as const;
+    if (indexing_status !== "completed" || total_segments !== 0)
+      return { id, name: id, indexing_status, error: error ?? null, chunks };
+    const document = await api.call(getDocument, { dataset_id, document_id: id });
+    return { ...indexingStatusOf(document), chunks };
+  });
+}

@@ -7,17 +7,12 @@ import { readColumns } from "../../../operations/operation.ts";
 import type { ColumnKind, Input } from "../../../operations/operation.ts";
 import { parseCondition, readFieldCheck } from "../../conditions/index.ts";
 import type { ConditionField, FieldKind, Scope } from "../../conditions/index.ts";
-import { matchingRows } from "../../task/matching-rows.ts";
-import { noticeRowCount } from "../../task/row-count-notice.ts";
+import { matchingRows, noticeRowCount } from "../../task/row-counts.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { listParams } from "./command.ts";
 import { fieldValue } from "./field-values.ts";
+import type { FieldState } from "./state.ts";
 import type { FieldType } from "./field-values.ts";
-
-interface NamedType {
-  readonly name: string;
-  readonly type: FieldType;
-}
 
 /** Lists documents, newest first; with conditions, those of all documents that meet them. */
 export async function* run(
@@ -41,7 +36,7 @@ export async function* run(
 }
 
 /** The metadata fields of a knowledge base, with the built-in ones if they are on. */
-async function fieldsOf(dataset_id: string, { api }: Context): Promise<readonly NamedType[]> {
+async function fieldsOf(dataset_id: string, { api }: Context): Promise<readonly FieldState[]> {
   const overview = await api.call(getMetadataOverview, { dataset_id });
   const builtIn = overview.built_in_field_enabled
     ? await api.call(listBuiltInFields, { dataset_id })
@@ -52,7 +47,7 @@ async function fieldsOf(dataset_id: string, { api }: Context): Promise<readonly 
 /** Before the name of a field that is also that of a column. */
 const fieldPrefix = `${listDocuments.returns.values}.`;
 
-function requireFields(columns: readonly string[], fields: readonly NamedType[]): void {
+function requireFields(columns: readonly string[], fields: readonly FieldState[]): void {
   const names = fields.map(({ name }) => name);
   const isKnown = (column: string) =>
     names.includes(column) || names.some((name) => fieldPrefix + name === column);
@@ -80,7 +75,7 @@ const fieldKinds = { string: "text", number: "number", time: "time" } as const;
 type DocumentField = ConditionField<Document>;
 
 /** What conditions can be about: the columns of a document and its metadata. */
-function scopeOf(fields: readonly NamedType[]): Scope<Document> {
+function scopeOf(fields: readonly FieldState[]): Scope<Document> {
   const field = (kind: FieldKind, read: (document: Document) => unknown): DocumentField => ({
     kind,
     read: (document) => {

@@ -49,7 +49,6 @@ export async function confirmLosses(
   await context.confirm(how.question(lost), { declined: how.declined });
 }
 
-/** What a chunk tells of changes by hand. */
 type EditableChunk = Checked<{
   id: "id";
   position: "number";

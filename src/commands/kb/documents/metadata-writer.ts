@@ -9,10 +9,12 @@ import {
 import type { MetadataField } from "../../../operations/metadata.ts";
 import { fieldValue, invalidFieldValue } from "./field-values.ts";
 import type { FieldValues } from "./field-values.ts";
+import { slices } from "../../../lib/collect.ts";
 import type { RateLimitWaiter } from "./rate-limit.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { syncFields } from "./state.ts";
+import type { DocumentState } from "./state.ts";
 
-/** Number of documents whose values one request sets. */
 const METADATA_BATCH = 50;
 
 /** New metadata values of one document. */
@@ -69,7 +71,7 @@ export async function metadataWriter(
       let done = 0;
       // A single request needs no place: a task that has one may be waiting for it.
       const places = changes.length > METADATA_BATCH ? limiter : 1;
-      await mapAll(batchesOf(changes), places, async (batch) => {
+      await mapAll(slices(changes, METADATA_BATCH), places, async (batch) => {
         const operation_data = batch.map((change) => operationFor(known, change));
         await waiter(() => context.api.call(setDocumentMetadata, { dataset_id, operation_data }));
         done += batch.length;
@@ -97,14 +99,38 @@ const operationFor = (known: FieldsByName, { id, before, values }: MetadataChang
   partial_update: true,
 });
 
-function* batchesOf<T>(all: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < all.length; at += METADATA_BATCH) yield all.slice(at, at + METADATA_BATCH);
+async function fieldsByName(dataset_id: string, { api }: Context): Promise<FieldsByName> {
+  const fields = await api.call(listMetadataFields, { dataset_id });
+  return new Map(fields.map((field) => [field.name, field]));
 }
 
-const fieldsByName = async (dataset_id: string, context: Context): Promise<FieldsByName> =>
-  new Map(
-    (await context.api.call(listMetadataFields, { dataset_id })).map((field) => [
-      field.name,
-      field,
-    ]),
-  );
+type Valued = Pick<DocumentState, "id" | "metadata" | "stored">;
+
+/**
+ * Sets exactly the values that documents had before, where they differ; the mark of the stored file becomes that
+ * of the new one. Values without a field are skipped.
+ */
+export async function restoreValues(
+  dataset_id: string,
+  pairs: readonly (readonly [before: Valued, current: Valued])[],
+  context: Context,
+): Promise<void> {
+  const fields = await fieldsByName(dataset_id, context);
+  for (const [before, current] of pairs) {
+    const isOwn = before.metadata[syncFields.stored] === before.stored && current.stored !== null;
+    const values = {
+      ...before.metadata,
+      ...(isOwn && { [syncFields.stored]: current.stored ?? "" }),
+    };
+    if (sameValues(values, current.metadata)) continue;
+    const metadata_list = Object.entries(values).flatMap(([name, value]) => {
+      const field = fields.get(name);
+      return field ? [{ id: field.id, name, value }] : [];
+    });
+    const operation_data = [{ document_id: current.id, metadata_list, partial_update: false }];
+    await context.api.call(setDocumentMetadata, { dataset_id, operation_data });
+  }
+}
+
+const sameValues = (a: object, b: object): boolean =>
+  JSON.stringify(Object.entries(a).toSorted()) === JSON.stringify(Object.entries(b).toSorted());

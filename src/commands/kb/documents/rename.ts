@@ -5,16 +5,14 @@ import { own } from "../../../lib/json.ts";
 import { countCharacters, counted, decodeText } from "../../../lib/text.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Context, RowWork } from "../../task/command-spec.ts";
-import { readContents } from "./contents.ts";
+import { contentOf, replaceFile } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
-import { syncFields } from "./marks.ts";
+import { syncFields } from "./state.ts";
 import { confirmLosses, lossesOf } from "./losses.ts";
-import { replaceFile } from "./replace.ts";
 import { incomplete, verifiedRename } from "./verify-rename.ts";
 import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
 
-/** A renamed document. */
 interface RenamedDocument {
   readonly id: string;
   readonly name: string;
@@ -140,8 +138,8 @@ function requireFile({ data_source_type, created_from }: DocumentDetail): void {
   throw unsupported(`a document from ${origin} has no file that could be sent under another name`);
 }
 
-const unsupported = (message: string, hint?: string) =>
-  new CliError("unsupported", message, { sideEffect: "none", hint });
+const unsupported = (message: string) =>
+  new CliError("unsupported", message, { sideEffect: "none" });
 
 /** The extension of the stored file: `txt` for every document that was created from text. */
 const extensionOf = ({ data_source_info }: DocumentDetail): string =>
@@ -171,19 +169,15 @@ async function finishRename(checked: Rename, context: Context): Promise<RenamedD
   const isRenamed = before.name === name;
   if (!isRenamed && rename.losses.join() !== checked.losses.join())
     throw refused("its chunks were changed meanwhile", "run the same command again");
-  const after = isRenamed ? before : await makeRename(rename, context);
+  if (!isRenamed) requireAvailable(before, input);
+  const sent = isRenamed ? undefined : await sendRename(rename, context);
+  const after = sent ? await verifiedRename(rename, sent, context).catch(throwApplied) : before;
   const indexing_status = no_wait
     ? requireField(after.indexing_status, "indexing_status")
     : await waitForDocument(input, context, !isRenamed).catch(isRenamed ? undefined : throwApplied);
   const previous_name = requireField(checked.before.name, "name");
   const display_status = indexing_status === "completed" ? "available" : indexing_status;
   return { id: document_id, name, previous_name, indexing_status, display_status };
-}
-
-async function makeRename(rename: Rename, context: Context): Promise<DocumentDetail> {
-  requireAvailable(rename.before, rename.input);
-  const sent = await sendRename(rename, context);
-  return verifiedRename(rename, sent, context).catch(throwApplied);
 }
 
 /** Throws an error of what follows the rename: the document has its name. */
@@ -221,13 +215,8 @@ async function sendRename(
 }
 
 /** The bytes of a document, from a ZIP: a link truncates texts (server §9.7). */
-async function readBytes(
-  dataset_id: string,
-  before: DocumentDetail,
-  context: Context,
-): Promise<Uint8Array> {
-  let bytes: Uint8Array | undefined;
-  for await (const content of readContents(dataset_id, [before], context)) bytes = content.bytes;
+async function readBytes(dataset_id: string, before: DocumentDetail, context: Context) {
+  const bytes = await contentOf(dataset_id, before.id, context);
   if (bytes === undefined)
     throw unsupported("the server does not give the content of the document");
   const size = before.data_source_info?.upload_file?.size;

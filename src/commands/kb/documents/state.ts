@@ -1,18 +1,18 @@
-import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { mapAll } from "../../../api/concurrent-map.ts";
 import { newCounter, requireComplete } from "../../../api/pages.ts";
 import { requireField } from "../../../api/response.ts";
 import { collect } from "../../../lib/collect.ts";
-import { define, valueAt } from "../../../lib/json.ts";
+import { valueAt, own } from "../../../lib/json.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
-import type { Document } from "../../../operations/documents.ts";
+import type { Document, StoredProcessRule } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { hasAmbiguousValue, storedValues } from "./field-values.ts";
 import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
 import { indexingStatusOf } from "./indexing-status.ts";
-import { ruleOf } from "./process-rule.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
 
 /** A knowledge base without its IDs and documents. */
 export interface KbProperties {
@@ -100,7 +100,9 @@ export async function readKbState(
   const types = new Map(kb.fields.map(({ name, type }) => [name, type]));
   const exactValues = exact ? await detailValues(dataset_id, listed, types, context) : undefined;
   const documents = listed
-    .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0) || createdAt(a) - createdAt(b))
+    .toSorted(
+      (a, b) => (a.position ?? 0) - (b.position ?? 0) || (a.created_at ?? 0) - (b.created_at ?? 0),
+    )
     .map((document) => {
       const state = documentState(document, types);
       return { ...state, metadata: exactValues?.get(document.id) ?? state.metadata };
@@ -116,19 +118,15 @@ async function detailValues(
   context: Context,
 ): Promise<ReadonlyMap<string, FieldValues>> {
   const ambiguous = listed.filter((each) => hasAmbiguousValue(each.doc_metadata, types));
-  const read = ({ id: document_id }: Document) =>
-    context.api.call(getDocument, { dataset_id, document_id, metadata: "only" });
-  const values = new Map<string, FieldValues>();
-  for await (const { id, doc_metadata } of mapConcurrent(
-    ambiguous,
-    context.api.limitConcurrency(),
-    read,
-  )) {
-    values.set(id, storedValues(doc_metadata));
-    const [done, total] = [values.size, ambiguous.length];
-    context.progress({ verb: "Reading metadata", done, total, unit: "documents" });
-  }
-  return values;
+  const total = ambiguous.length;
+  let done = 0;
+  const values = await mapAll(ambiguous, context.api.limitConcurrency(), async ({ id }) => {
+    const input = { dataset_id, document_id: id, metadata: "only" } as const;
+    const { doc_metadata } = await context.api.call(getDocument, input);
+    context.progress({ verb: "Reading metadata", done: ++done, total, unit: "documents" });
+    return [id, storedValues(doc_metadata)] as const;
+  });
+  return new Map(values);
 }
 
 const settingsOf = (kb: KnowledgeBase): KbSettings => ({
@@ -143,8 +141,6 @@ const settingsOf = (kb: KnowledgeBase): KbSettings => ({
   retrieval_model: requireField(kb.retrieval_model_dict, "retrieval_model_dict"),
   summary_index_setting: kb.summary_index_setting?.enable ? kb.summary_index_setting : null,
 });
-
-const createdAt = ({ created_at }: Document): number => created_at ?? 0;
 
 function documentState(document: Document, types: FieldTypes): DocumentState {
   requireField(document.data_source_info, "data_source_info"); // it has the ID of the stored file
@@ -183,16 +179,11 @@ export async function readRules(
   for (const { id, rule } of state.documents) {
     if (rule !== null && !documentWithRule.has(rule)) documentWithRule.set(rule, id);
   }
-  const rules: Record<string, unknown> = {};
-  const read = async ([rule, document_id]: readonly [string, string]) =>
-    [rule, await ruleOf(dataset_id, document_id, context)] as const;
-  for await (const [rule, stored] of mapConcurrent(
-    [...documentWithRule],
-    context.api.limitConcurrency(),
-    read,
-  ))
-    define(rules, rule, stored);
-  return rules;
+  const limit = context.api.limitConcurrency();
+  const rules = await mapAll([...documentWithRule], limit, async ([rule, document_id]) => {
+    return [rule, await ruleOf(dataset_id, document_id, context)] as const;
+  });
+  return Object.fromEntries(rules);
 }
 
 /**
@@ -212,3 +203,107 @@ export async function* countedDocuments(
   }
   requireComplete(counter);
 }
+
+/**
+ * The chunking rule to send for a document of a form: the given one, or the default one of a form that
+ * needs another mode. Without it the server completes the document without chunks (server §9.8).
+ */
+export function ruleFor(doc_form: string | null, rule: unknown): unknown {
+  const needed = own(defaultByForm, doc_form ?? "");
+  return needed === undefined || valueAt(rule, "mode") === needed.mode ? rule : needed;
+}
+
+/** A stored rule in the form that requests accept; stored automatic rules have more (server §6.2). */
+export function sendableRule(stored: Partial<StoredProcessRule> | null | undefined): unknown {
+  if (!stored?.mode || stored.mode === "automatic" || !stored.rules) return automaticProcessRule;
+  const { parent_mode, subchunk_segmentation, ...rest } = stored.rules;
+  return {
+    mode: stored.mode,
+    rules: {
+      ...rest,
+      ...(parent_mode && { parent_mode }),
+      ...(subchunk_segmentation && { subchunk_segmentation }),
+    },
+  };
+}
+
+/** Reads the chunking rule of a document, in the form that requests accept. */
+export async function ruleOf(
+  dataset_id: string,
+  document_id: string,
+  context: Context,
+): Promise<unknown> {
+  const input = { dataset_id, document_id, metadata: "without" } as const;
+  const { document_process_rule } = await context.api.call(getDocument, input);
+  return sendableRule(document_process_rule);
+}
+
+/**
+ * Reads the last chunking rule of a knowledge base, which its newest document shows, in the form that requests
+ * accept; the automatic one if it has no documents.
+ */
+export async function newestRule(dataset_id: string, context: Context): Promise<unknown> {
+  const newest = context.api.rows(listDocuments, { dataset_id }, { limit: 1 });
+  for await (const { id: document_id } of newest) {
+    const input = { dataset_id, document_id, metadata: "without" } as const;
+    const { dataset_process_rule, doc_form = null } = await context.api.call(getDocument, input);
+    return ruleFor(doc_form, sendableRule(dataset_process_rule));
+  }
+  return automaticProcessRule;
+}
+
+/**
+ * Metadata fields with which a sync marks a document: its file, its content (a hash, and the ID of the
+ * stored file that had it, which changes with every other write, server §9.5) and its source, with the fingerprint
+ * that a source other than a directory has for this content.
+ */
+export const syncFields = {
+  path: "kb_path",
+  hash: "kb_hash",
+  source: "kb_source",
+  stored: "kb_file",
+  fingerprint: "kb_fingerprint",
+} as const;
+
+/** Built-in fields of every server (server §7). */
+const builtInFields = ["document_name", "uploader", "upload_date", "last_update_date", "source"];
+/** Limit for the name of a field (server §11). */
+const MAX_FIELD_LENGTH = 255;
+
+/** Can users set a field of this name? */
+export const isCustomField = (name: string): boolean =>
+  name !== "" &&
+  [...name].length <= MAX_FIELD_LENGTH &&
+  !builtInFields.includes(name) &&
+  !Object.values<string>(syncFields).includes(name);
+
+/** A file or text, by its SHA-256; null if it is not known. */
+interface Content {
+  readonly hash: string | null;
+}
+
+/** Marks a hash whose content is not indexed yet. */
+export const pendingHash = (hash: string): string => `pending:${hash}`;
+
+/** Do the marks prove that a document has the content of a file? */
+export const isKnownToHold = (document: DocumentState, { hash }: Content): boolean =>
+  document.metadata[syncFields.hash] === hash && isUntouched(document);
+
+/** Is the stored file that of the last sync? Without its ID, only the hash counts. */
+const isUntouched = ({ stored, metadata }: DocumentState): boolean =>
+  stored === null || metadata[syncFields.stored] === stored;
+
+/** Can a document already have the content of a file? */
+export function mayHold({ metadata }: DocumentState, { hash }: Content): boolean {
+  const current = metadata[syncFields.hash];
+  return current === undefined || current === hash || current === pendingHash(hash ?? "");
+}
+
+/** Did something other than a sync write the content of a document? */
+export const isTouched = (document: DocumentState, { hash }: Content): boolean =>
+  document.metadata[syncFields.hash] === hash ||
+  (document.metadata[syncFields.stored] !== undefined && !isUntouched(document));
+
+/** Is it the address of a source that is not a directory: `exec:PROGRAM`, `git+URL`? */
+export const isAddress = (source: unknown): boolean =>
+  /^(?:(?:git|web)\+\w+|rclone|exec):/.test(String(source));

@@ -7,7 +7,7 @@ import { setDocumentMetadata } from "../../../operations/metadata.ts";
 import type { Input, ResponseOf } from "../../../operations/operation.ts";
 import { responseValues } from "./field-values.ts";
 import type { ResponseValue } from "./field-values.ts";
-import { sendableRule } from "./process-rule.ts";
+import { sendableRule } from "./state.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { renameParams } from "./command.ts";
 
@@ -94,7 +94,6 @@ async function restoreMetadata(
   ).with({ cause });
 }
 
-/** The metadata values of a document that it no longer has. */
 function lostValues(before: DocumentDetail, after: DocumentDetail): readonly ResponseValue[] {
   const kept = new Map(responseValues(after.doc_metadata).map(({ id, value }) => [id, value]));
   return responseValues(before.doc_metadata).filter(

@@ -1,6 +1,6 @@
 import { CliError } from "../../../errors.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
-import { isSuccess } from "../../../runs/status.ts";
+import { isSuccess } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openApp, openInputs, retrievedChunks, stopsSuite } from "../../wf/ask/index.ts";
 import type { Question } from "./questions.ts";

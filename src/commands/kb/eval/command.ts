@@ -1,9 +1,9 @@
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import { listMessages, sendMessage } from "../../../operations/chats.ts";
-import { createCompletion } from "../../../operations/completions.ts";
+import { createCompletion } from "../../../operations/chats.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id, retrievalShape } from "../../../operations/shared.ts";
 import { runWorkflow } from "../../../operations/workflows.ts";
@@ -28,7 +28,7 @@ export const evalParams = {
     "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
     { many: true },
   ),
-  rerank_model: local.text("Rerank model as provider/model (default: the only one)"),
+  rerank_model: local.text("Rerank model (default: the only one)"),
   k: local.text("Numbers of top documents, e.g. 1,3,5"),
   failures: local.flag("List questions with missing documents"),
   baseline: local.file("Compare with a file of --save; exit 14 if worse"),

@@ -1,6 +1,6 @@
 import { groupBy } from "../../../lib/collect.ts";
 import { holm, quantile } from "../../wf/test/verdict/index.ts";
-import { seededRandom } from "../../../lib/random.ts";
+import { seededRandom } from "../../../lib/numbers.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Section } from "../../../output/report-model.ts";
 import { rounded, signed } from "./metrics.ts";

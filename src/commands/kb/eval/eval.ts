@@ -143,8 +143,8 @@ async function searchVariants(
     context,
   );
   const variants = variantsOf(settings, axes, {
-    embedding_provider_name: kb.embedding_model_provider,
-    embedding_model_name: kb.embedding_model,
+    embedding_provider_name: kb.embedding_model_provider ?? null,
+    embedding_model_name: kb.embedding_model ?? null,
   });
   requireEffect(input.rerank_model, variants, axes);
   return variants;

@@ -1,7 +1,7 @@
 import { left, literal, right } from "../../../output/report-model.ts";
 import type { Cell, Detail, ReportPage, Section, Tile } from "../../../output/report-model.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
-import { contentOf } from "./rating.ts";
+import { searchedText } from "./rating.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
 
 /** The page of an evaluation: the questions stand between the other tables, misses first. */
@@ -125,7 +125,7 @@ function questionDetails({ answer, found: records }: SearchedRow, hasScores: boo
     rows: records.map((record, index): Cell[] => [
       record.segment.document?.name ?? record.segment.document_id ?? "",
       isExpected(record, index) ? { text: "yes", tone: "good" } : { text: "no", tone: "dim" },
-      contentOf(record),
+      searchedText(record),
       ...(hasScores ? [record.score.toFixed(3)] : []),
     ]),
   };

@@ -190,7 +190,7 @@ export function rateRecords(
     figures: question.hasAnswer
       ? metricsOf(ranking, ks)
       : ({ rejected: records.length === 0 ? 1 : 0 } as Record<string, number>),
-    characters: records.reduce((sum, record) => sum + contentOf(record).length, 0),
+    characters: records.reduce((sum, record) => sum + searchedText(record).length, 0),
   };
 }
 
@@ -227,12 +227,14 @@ function covers({ chunks }: RankedItem, passage: Quotation): boolean {
 }
 
 /** What an application puts before its model. */
-export const contentOf = ({ segment: { content, answer } }: SearchRecord): string =>
+export const searchedText = ({ segment: { content, answer } }: SearchRecord): string =>
   [content, answer].filter(Boolean).join("\n");
 
 /** All text of a chunk that readers of the result see. */
 const chunkText = (record: SearchRecord): string =>
-  normalized([contentOf(record), ...record.child_chunks.map(({ content }) => content)].join("\n"));
+  normalized(
+    [searchedText(record), ...record.child_chunks.map(({ content }) => content)].join("\n"),
+  );
 
 /** Ignores differences of white space, which indexing changes, and of Unicode form. */
 const normalized = (text: string): string => text.normalize("NFC").replace(/\s+/g, " ");

@@ -11,7 +11,7 @@ import type { EvalSettings, SearchVariant } from "./matrix.ts";
 import type { Metrics } from "./metrics.ts";
 import { questionOfTest } from "./questions.ts";
 import type { Question, SearchingTest } from "./questions.ts";
-import { contentOf, rateRecords, resolveExpected } from "./rating.ts";
+import { searchedText, rateRecords, resolveExpected } from "./rating.ts";
 import type { RatingRules } from "./rating.ts";
 
 /** The result of one question. */
@@ -189,7 +189,7 @@ export async function openQuestionSearch(
     const { found, missing, error } = ratedAnswer(question, searched, rules);
     const chunks = searched.records.map((record) => ({
       document: record.segment.document?.name ?? null,
-      content: contentOf(record),
+      content: searchedText(record),
     }));
     const items = question.documents.map((written): SearchedItem => {
       const { id } = expected(written);

@@ -1,4 +1,3 @@
 export { searchFlags } from "./command.ts";
-export { changedSettings, findKb } from "./search.ts";
-export { requestedKbs } from "./requested.ts";
-export type { RequestedKb } from "./requested.ts";
+export { changedSettings, findKb, requestedKbs } from "./search.ts";
+export type { RequestedKb } from "./search.ts";

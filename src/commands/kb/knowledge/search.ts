@@ -1,19 +1,26 @@
 import { requireField } from "../../../api/response.ts";
 import { isObject, withoutNulls } from "../../../lib/json.ts";
-import { CliError } from "../../../errors.ts";
-import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import { CliError, usage } from "../../../errors.ts";
+import {
+  getKnowledgeBase,
+  searchKnowledgeBase,
+  listKnowledgeBases,
+} from "../../../operations/knowledge.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import type { searchParams } from "./command.ts";
-
-type SearchInput = Input<typeof searchParams>;
+import type { searchParams, kbOpenParams, searchFlags } from "./command.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { openPage } from "../../task/open-page.ts";
 
 /**
  * Searches with complete settings: the server rejects partial ones, and its default for a knowledge base
  * is a semantic search, which fails with economy indexing (server §8, §9.7).
  */
-export async function* run(input: SearchInput, context: Context): AsyncGenerator<SearchRecord> {
+export async function* search(
+  input: Input<typeof searchParams>,
+  context: Context,
+): AsyncGenerator<SearchRecord> {
   const { search_method, top_k, score_threshold, retrieval_model, ...request } = input;
   const given = isObject(retrieval_model) ? retrieval_model : undefined;
   const kb = given
@@ -32,11 +39,7 @@ export async function* run(input: SearchInput, context: Context): AsyncGenerator
 /** Search settings, changed by flags. */
 export const changedSettings = (
   settings: Readonly<Record<string, unknown>>,
-  {
-    search_method,
-    top_k,
-    score_threshold,
-  }: Pick<SearchInput, "search_method" | "top_k" | "score_threshold">,
+  { search_method, top_k, score_threshold }: Input<typeof searchFlags>,
 ): Record<string, unknown> => ({
   // Servers return null members, but some of them reject them.
   ...withoutNulls(settings),
@@ -66,3 +69,35 @@ export const findKb = (name: string, context: Context): Promise<string | undefin
     if (error instanceof CliError && error.kind === "not-found") return undefined;
     throw error;
   });
+
+/** A knowledge base by its ID, with its name or the text that was entered for it. */
+export interface RequestedKb {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The knowledge bases that a line names, or with --all those of the list. Throws usage for neither and both. */
+export async function* requestedKbs(
+  { command, args = [] }: { readonly command: string; readonly args?: readonly string[] },
+  input: {
+    readonly dataset_id?: readonly string[] | undefined;
+    readonly all?: boolean | undefined;
+  },
+  context: Context,
+): AsyncGenerator<RequestedKb> {
+  const { dataset_id = [], all = false } = input;
+  if (dataset_id.length > 0 === all)
+    throw usage("name knowledge bases, or pass --all", commandLine(command, args, { all: true }));
+  if (all) yield* context.api.rows(listKnowledgeBases, { include_all: true });
+  else for (const id of new Set(dataset_id)) yield { id, name: context.enteredName(id) };
+}
+
+/** `kb open`: the page of all knowledge bases, of one, or of a document. */
+export async function* open(
+  { dataset_id, document_id, print }: Input<typeof kbOpenParams>,
+  context: Context,
+): AsyncGenerator<string> {
+  const inside = dataset_id === undefined ? [] : [dataset_id, "documents"];
+  const document = document_id === undefined ? [] : [document_id];
+  yield* openPage({ kind: "dataset", path: ["datasets", ...inside, ...document], print }, context);
+}

@@ -159,7 +159,6 @@ function* splitProblems(text: string, splitting: Splitting): Generator<LintProbl
     yield found("deleted-characters", `the server will delete ${counted(deleted, "character")}`);
 }
 
-/** Name of the encoding if the text starts with a byte order mark of UTF-16. */
 function utf16Name([first, second]: Uint8Array): string | undefined {
   if (first === 0xff && second === 0xfe) return "UTF-16 (LE)";
   return first === 0xfe && second === 0xff ? "UTF-16 (BE)" : undefined;

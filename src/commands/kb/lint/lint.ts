@@ -21,7 +21,6 @@ interface LintRow extends LintProblem {
 
 /** Default upload limit of a server (server §9.3); text is not uploaded. */
 const uploadLimit = 15 * 2 ** 20;
-/** Number of files read at a time. */
 const concurrency = 8;
 
 /**
@@ -109,10 +108,9 @@ async function checkEntry(
 }
 
 function sizeProblem(size: number, limit: number): LintProblem {
-  const [shownSize, shownLimit] = [formatBytes(size), formatBytes(limit)];
-  if (shownSize !== shownLimit)
-    return found("size", `${shownSize}, more than the limit of ${shownLimit}`);
-  return found("size", `${size} bytes, more than the limit of ${limit}`);
+  const shown = [formatBytes(size), formatBytes(limit)];
+  const [actual, allowed] = shown[0] === shown[1] ? [`${size} bytes`, limit] : shown;
+  return found("size", `${actual}, more than the limit of ${allowed}`);
 }
 
 /** Problems of a path as the name of a document; `seen` has the paths before it. */

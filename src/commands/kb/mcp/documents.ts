@@ -1,5 +1,6 @@
-import { isObject, valueAt } from "../../../lib/json.ts";
-import { asText } from "../../../operations/operation.ts";
+import { attempt, isObject, valueAt, own } from "../../../lib/json.ts";
+import { asText, retryOf } from "../../../operations/operation.ts";
+import type { AnyOperation } from "../../../operations/operation.ts";
 import type {
   CallableCommand,
   CallScope,
@@ -7,21 +8,15 @@ import type {
   CommandRunner,
 } from "../../task/command-runner.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { allowedBase } from "./limits.ts";
-import type { AllowedBase } from "./limits.ts";
+import { notFound, usage } from "../../../errors.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { Permissions } from "../../shared/mcp/index.ts";
 
 /** A chunk as a reader sees it. */
 export interface ReadChunk {
   readonly id: string;
   readonly position: number | null;
   readonly text: string;
-}
-
-/** Rows of a page, and the number of all. */
-interface Rows {
-  readonly rows: readonly Readonly<Record<string, unknown>>[];
-  readonly total: number | undefined;
-  readonly notices: readonly string[];
 }
 
 /** Values of a command; `kb` is the name or ID of a knowledge base. */
@@ -62,8 +57,8 @@ export function documentsOf({ runner, commands, permit, allowed }: DocumentSetti
   return {
     allowed,
     within,
-    /** The rows that a command lists. */
-    async list(...call: Parameters<typeof run>): Promise<Rows> {
+    /** The rows that a command lists, and the number of all. */
+    async list(...call: Parameters<typeof run>) {
       const { values, total, notices } = await run(...call);
       return { rows: values.flat().filter(isObject), total, notices };
     },
@@ -78,11 +73,118 @@ export function documentsOf({ runner, commands, permit, allowed }: DocumentSetti
 /** A chunk of the server; a question with its answer is one text. */
 export const readChunk = (chunk: unknown): ReadChunk => ({
   id: asText(valueAt(chunk, "id")),
-  position: numberOrNull(valueAt(chunk, "position")),
+  position: numberAt(chunk, "position"),
   text: [valueAt(chunk, "content"), valueAt(chunk, "answer")]
     .map(asText)
     .filter(Boolean)
     .join("\n"),
 });
 
-const numberOrNull = (value: unknown): number | null => (typeof value === "number" ? value : null);
+/** The number at a path; null for anything else. */
+export function numberAt(value: unknown, path: string): number | null {
+  const number = valueAt(value, path);
+  return typeof number === "number" ? number : null;
+}
+
+/** A knowledge base that a server is limited to. */
+export interface AllowedBase {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Reads the knowledge bases of --kb; undefined if all are allowed. Throws not-found. */
+export async function readAllowed(
+  names: readonly string[],
+  context: Context,
+): Promise<readonly AllowedBase[] | undefined> {
+  if (names.length === 0) return undefined;
+  const bases: AllowedBase[] = [];
+  for (const each of names) {
+    const id = await context.resolveId("kb", each);
+    if (bases.some((base) => base.id === id)) continue;
+    const { name } = await context.api.call(getKnowledgeBase, { dataset_id: id });
+    bases.push({ id, name });
+  }
+  return bases;
+}
+
+/** The allowed knowledge base of a name or ID. Throws not-found. */
+export function allowedBase(text: string, allowed: readonly AllowedBase[]): AllowedBase {
+  const plain = text.replace(/^(?:id|name):/, "");
+  const base = allowed.find(({ id, name }) => plain === id || plain === name);
+  if (base) return base;
+  throw notFound(
+    `knowledge base ${JSON.stringify(plain)} is not one of those that this server offers`,
+    `it offers ${allowed.map(({ name }) => name).join(", ")}`,
+  );
+}
+
+/**
+ * Stops each request that is not allowed before it is sent, whatever led to it: text of documents can
+ * ask a model for anything.
+ */
+export const permitFor =
+  (permissions: Permissions, allowed: readonly AllowedBase[] | undefined): CallScope["permit"] =>
+  (row, input) => {
+    const reads = retryOf(row) === "safe";
+    if (!reads && !permissions[row.destructive ? "delete" : "write"]) {
+      const kind = row.destructive ? "delete" : "write";
+      throw usage(
+        `this server may not ${kind}`,
+        `only its user can change that, by starting it with --allow ${kind}`,
+        { code: "not-allowed" },
+      );
+    }
+    if (!allowed) return;
+    const ids = basesOf(row, input);
+    if (ids.length === 0 && !reads)
+      throw usage("this server may only change its own knowledge bases", undefined, {
+        code: "not-allowed",
+      });
+    for (const id of ids) allowedBase(id, allowed);
+  };
+
+const basesOf = (row: AnyOperation, input: Readonly<Record<string, unknown>>): readonly string[] =>
+  Object.entries(row.params).flatMap(([name, { noun }]) =>
+    noun === "kb" && input[name] !== undefined ? [input[name]].flat().map(String) : [],
+  );
+
+/** The argument for a knowledge base: not required where there is only one. */
+export function kbArgument(allowed: readonly AllowedBase[] | undefined) {
+  const only = allowed?.length === 1 ? allowed[0] : undefined;
+  const names = allowed && { enum: allowed.flatMap(({ name, id }) => [name, id]) };
+  const description = only ? `Knowledge base (default ${only.name})` : "Knowledge base name or ID";
+  return {
+    properties: { kb: { type: "string", minLength: 1, description, ...names } },
+    required: only ? [] : ["kb"],
+    of: (values: Readonly<Record<string, unknown>>) =>
+      String(own(values, "kb") ?? only?.name ?? ""),
+  };
+}
+
+/** A knowledge base, or a document in it. */
+export interface KbPlace {
+  readonly kb: string;
+  readonly document?: string | undefined;
+}
+
+/** `kb://Handbook/leave.md`; `/` in a name is written `%2F`. */
+export const uriOf = ({ kb, document }: KbPlace): string =>
+  `kb://${[kb, document].flatMap((part) => (part === undefined ? [] : [encoded(part)])).join("/")}`;
+
+/** Parentheses and the like would be read as the end of a link. */
+const encoded = (text: string): string =>
+  encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+
+/** The place of a URI. Throws not-found for any other text. */
+export function placeOf(uri: string): KbPlace {
+  const [, kb = "", document] = /^kb:\/\/([^/?#]+)(?:\/([^/?#]+))?\/?$/.exec(uri) ?? [];
+  const name = attempt(() => decodeURIComponent(kb)); // undefined for invalid percent encoding
+  const inside = document && attempt(() => decodeURIComponent(document));
+  if (name && (inside !== undefined || document === undefined))
+    return { kb: name, document: inside };
+  throw notFound(`${uri} is not the URI of a document`, "such as kb://Handbook/leave.md");
+}

@@ -19,12 +19,10 @@ import type {
   ToolCallOf,
 } from "../../shared/mcp/index.ts";
 import type { kbMcpParams } from "./command.ts";
-import { documentsOf } from "./documents.ts";
+import { documentsOf, permitFor, readAllowed } from "./documents.ts";
 import type { Documents } from "./documents.ts";
-import { permitFor, readAllowed } from "./limits.ts";
 import { completeName, resourcesOf } from "./resources.ts";
-import { readTool } from "./read-tool.ts";
-import { searchTool } from "./search-tool.ts";
+import { readTool, searchTool } from "./tools.ts";
 
 /** Serves the knowledge bases to a client until it leaves. */
 export async function run(
@@ -74,7 +72,6 @@ export async function run(
   await serveClients({ program: "kb", offer, host: context.host, toolCall }, http, context);
 }
 
-/** Is it about one knowledge base? */
 const isLimited = (command: CallableCommand): boolean =>
   command.arguments.some(({ param, required }) => param.noun === "kb" && required);
 
@@ -86,7 +83,6 @@ const instructions = ({ write, delete: deletes }: Permissions): string =>
     untrustedInstructions,
   ].join(" ");
 
-/** The list of the knowledge bases that a server is limited to. */
 const listTool = (documents: Documents): OfferedTool => ({
   name: "list",
   title: "List the knowledge bases of this server",

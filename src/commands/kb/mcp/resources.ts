@@ -1,14 +1,11 @@
 import { asText } from "../../../operations/operation.ts";
 import { untrustedMark, untrustedText } from "../../shared/mcp/index.ts";
 import type { ClientRequest, Offer, OfferedResources } from "../../shared/mcp/index.ts";
-import { readChunk } from "./documents.ts";
-import type { Documents } from "./documents.ts";
-import type { AllowedBase } from "./limits.ts";
-import { placeOf, uriOf } from "./uris.ts";
+import { readChunk, placeOf, uriOf } from "./documents.ts";
+import type { Documents, AllowedBase } from "./documents.ts";
 
 /** Documents of a knowledge base that are listed; the template reaches the others. */
 const MAX_LISTED = 100;
-/** Chunks of a document that are read at once. */
 const MAX_CHUNKS = 1000;
 
 /** Knowledge bases and their documents as resources. */

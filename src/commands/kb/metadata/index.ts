@@ -1,1 +1,1 @@
-export { setBuiltInFields } from "./built-in.ts";
+export { setBuiltInFields } from "./set.ts";

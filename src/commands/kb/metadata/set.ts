@@ -1,7 +1,13 @@
-import { usage, notFound } from "../../../errors.ts";
+import { usage, notFound, CliError } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { getDocument } from "../../../operations/documents.ts";
-import { listMetadataFields, setDocumentMetadata } from "../../../operations/metadata.ts";
+import {
+  listMetadataFields,
+  setDocumentMetadata,
+  disableBuiltInFields,
+  enableBuiltInFields,
+  getMetadataOverview,
+} from "../../../operations/metadata.ts";
 import type { MetadataField } from "../../../operations/metadata.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { fieldValue, invalidFieldValue, responseValues } from "../documents/index.ts";
@@ -17,11 +23,7 @@ interface SentValue {
   readonly value: unknown;
 }
 
-/** The fields of a knowledge base. */
-interface Fields {
-  readonly dataset_id: string;
-  readonly fields: readonly MetadataField[];
-}
+type Fields = Awaited<ReturnType<typeof readFields>>;
 
 /** Checked changes of documents: the new values, and the IDs of the fields to clear. */
 interface MetadataEdit {
@@ -65,9 +67,9 @@ export const rowWork = (context: Context): RowWork<SetInput, MetadataEdit> => {
   };
 };
 
-const readFields = async (dataset_id: string, context: Context): Promise<Fields> => ({
+const readFields = async (dataset_id: string, { api }: Context) => ({
   dataset_id,
-  fields: await context.api.call(listMetadataFields, { dataset_id }),
+  fields: await api.call(listMetadataFields, { dataset_id }),
 });
 
 /** Checks values against the types of their fields. Throws usage, and not-found for unknown fields. */
@@ -93,7 +95,10 @@ async function sendEdit({ input, values, removed }: MetadataEdit, context: Conte
       operation_data.push({ document_id, metadata_list: values, ...mode });
       continue;
     }
-    const before = replace ? [] : await currentValues(dataset_id, document_id, context);
+    const now = { dataset_id, document_id, metadata: "only" } as const;
+    const before = replace
+      ? [] // built-in ones cannot be sent
+      : responseValues((await context.api.call(getDocument, now)).doc_metadata);
     const changed = new Set(values.map(({ id }) => id));
     const metadata_list = [
       ...before.filter(({ id }) => !removed.has(id) && !changed.has(id)),
@@ -102,20 +107,6 @@ async function sendEdit({ input, values, removed }: MetadataEdit, context: Conte
     operation_data.push({ document_id, metadata_list });
   }
   return context.api.call(setDocumentMetadata, { dataset_id, operation_data });
-}
-
-/** The values of a document, without built-in ones, which cannot be sent. */
-async function currentValues(
-  dataset_id: string,
-  document_id: string,
-  context: Context,
-): Promise<SentValue[]> {
-  const document = await context.api.call(getDocument, {
-    dataset_id,
-    document_id,
-    metadata: "only",
-  });
-  return [...responseValues(document.doc_metadata)];
 }
 
 function fieldNamed(name: string, { dataset_id, fields }: Fields): MetadataField {
@@ -132,17 +123,14 @@ function fieldNamed(name: string, { dataset_id, fields }: Fields): MetadataField
 /** Parses `team=people` as a value of the type of the field; `pages=null` clears a number or time. */
 function parseAssignment(assignment: string, fields: Fields): SentValue {
   const at = assignment.indexOf("=");
-  if (at < 1) {
-    const message = `invalid --set ${JSON.stringify(assignment)}: expected field=value`;
-    throw usage(message);
-  }
+  if (at < 1) throw usage(`invalid --set ${JSON.stringify(assignment)}: expected field=value`);
   const text = assignment.slice(at + 1);
-  const { id, name, type } = fieldNamed(assignment.slice(0, at), fields);
-  if (text === "null" && type !== "string") return { id, name, value: null };
-  return typedValue("--set", { id, name, type }, text);
+  const field = fieldNamed(assignment.slice(0, at), fields);
+  if (text === "null" && field.type !== "string")
+    return { id: field.id, name: field.name, value: null };
+  return typedValue("--set", field, text);
 }
 
-/** The value of a cell; undefined for an empty one. */
 function cellValue(column: string, cell: unknown, fields: Fields): SentValue | undefined {
   const field = fieldNamed(column, fields);
   if (cell === "" || cell === null) return undefined;
@@ -151,12 +139,37 @@ function cellValue(column: string, cell: unknown, fields: Fields): SentValue | u
   throw usage(`column ${column}: ${JSON.stringify(cell)} is not a text or a number`);
 }
 
-function typedValue(
-  place: string,
-  { id, name, type }: MetadataField,
-  input: string | number,
-): SentValue {
-  const value = fieldValue(type, input);
-  if (value === undefined) throw invalidFieldValue(place, { name, type }, input);
-  return { id, name, value };
+function typedValue(place: string, field: MetadataField, input: string | number): SentValue {
+  const value = fieldValue(field.type, input);
+  if (value === undefined) throw invalidFieldValue(place, field, input);
+  return { id: field.id, name: field.name, value };
 }
+
+/**
+ * Enables or disables the built-in metadata fields. The server reports success in any case (server §11),
+ * so the list of fields is read afterwards. Throws failure.
+ */
+export async function setBuiltInFields(
+  dataset_id: string,
+  enabled: boolean,
+  context: Context,
+): Promise<{ built_in_field_enabled: boolean }> {
+  const operation = enabled ? enableBuiltInFields : disableBuiltInFields;
+  await context.api.call(operation, { dataset_id });
+  const { built_in_field_enabled } = await context.api.call(getMetadataOverview, { dataset_id });
+  if (built_in_field_enabled === enabled) return { built_in_field_enabled };
+  const message = `failed to ${enabled ? "enable" : "disable"} the built-in fields`;
+  const hint = "another metadata operation may have been running; try again";
+  throw new CliError("failure", message, { sideEffect: "none", retryable: true, hint });
+}
+
+const toggle = (enabled: boolean) => ({
+  async *run({ dataset_id }: { readonly dataset_id: string }, context: Context) {
+    yield await setBuiltInFields(dataset_id, enabled, context);
+  },
+});
+
+/** `kb metadata built-in enable` */
+export const enable = toggle(true);
+/** `kb metadata built-in disable` */
+export const disable = toggle(false);

@@ -1,4 +1,4 @@
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import { local } from "../../../operations/operation.ts";
 import { modelTypes } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";

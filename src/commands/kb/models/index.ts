@@ -7,5 +7,5 @@ export {
   rerankModel,
   weightedWith,
   withoutModel,
-} from "./embedding-model.ts";
+} from "./models.ts";
 export { brokenIndex, repairIndex, splitAgain } from "./repair-index.ts";

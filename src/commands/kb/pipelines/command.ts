@@ -8,7 +8,6 @@ import {
 import type { PublishedRun } from "../../../operations/pipeline.ts";
 import { asEvents, task } from "../../task/command-spec.ts";
 
-/** Response of a published pipeline. */
 const publishedRun = withNamePath(
   "batch",
   record<PublishedRun>(

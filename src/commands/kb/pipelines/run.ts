@@ -3,8 +3,12 @@ import { CliError } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
-import type { Input } from "../../../operations/operation.ts";
-import { runPipeline, runPipelineBlocking } from "../../../operations/pipeline.ts";
+import type { Input, InputOf } from "../../../operations/operation.ts";
+import {
+  runPipeline,
+  runPipelineBlocking,
+  runDatasourceNode,
+} from "../../../operations/pipeline.ts";
 import type { PublishedRun } from "../../../operations/pipeline.ts";
 import { finalOutcome, raiseOutcome } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
@@ -103,3 +107,19 @@ export const pipelineFailure = (data: Readonly<Record<string, unknown>>): CliErr
     `the pipeline failed: ${asText(data["error"] ?? data["message"] ?? valueAt(data, "data.error")) || "no reason given"}`,
     { isResult: true },
   );
+
+/** Runs one data source and prints its events, the last of which is the result. */
+export async function* runNode(
+  input: InputOf<typeof runDatasourceNode>,
+  context: Context,
+): AsyncGenerator<unknown> {
+  for await (const batch of await context.api.open(runDatasourceNode, input)) {
+    yield batch;
+    const end = batch.find(({ event }) => endEvents.includes(event));
+    if (end?.event === "datasource_completed") return;
+    if (end) throw pipelineFailure(end.data);
+  }
+  throw new CliError("cut", "lost the event stream before the data source finished");
+}
+
+const endEvents = ["datasource_completed", "datasource_error", "error"];

@@ -1,4 +1,4 @@
-import { segmentsOf } from "../../../lib/words.ts";
+import { segmentsOf } from "../../../lib/word-diff.ts";
 
 /** Longest and shortest text that a question is written about, in characters. */
 export const MAX_PASSAGE = 400;

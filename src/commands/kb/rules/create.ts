@@ -3,9 +3,11 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { isObject } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
-import { askChoice } from "../../task/ask.ts";
+import { askChoice, ask } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { activeModels } from "../models/index.ts";
+import { isUuid } from "../../../lib/text.ts";
+import { createKnowledgeBase } from "../../../operations/knowledge.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -26,17 +28,18 @@ export async function chooseTechnique(input: Values, context: Context): Promise<
   // The only one is certainly meant; among several, the workspace has a default.
   const only = models.length === 1 ? first : undefined;
   const model = only ? modelName(only) : "the default embedding model";
-  const [economy, highQuality] = [
-    choiceOf("economy", "keyword search, without a model", { indexing_technique: "economy" }),
-    choiceOf(
-      "high_quality",
-      first ? `search by meaning, with ${model}` : "needs an embedding model; none is active",
-      {
-        indexing_technique: "high_quality",
-        ...(only && { embedding_model: only.model, embedding_model_provider: only.provider }),
-      },
-    ),
-  ];
+  const choice = (indexing_technique: string, note: string, more?: Values) => ({
+    label: indexing_technique,
+    note,
+    names: [indexing_technique],
+    value: { indexing_technique, ...more },
+  });
+  const economy = choice("economy", "keyword search, without a model");
+  const highQuality = choice(
+    "high_quality",
+    first ? `search by meaning, with ${model}` : "needs an embedding model; none is active",
+    only && { embedding_model: only.model, embedding_model_provider: only.provider },
+  );
   await context.promptLine("How should documents be indexed?");
   const preset = first ? highQuality : economy;
   return {
@@ -44,13 +47,6 @@ export async function chooseTechnique(input: Values, context: Context): Promise<
     ...(await askChoice("Indexing technique", [economy, highQuality], context, preset)),
   };
 }
-
-const choiceOf = (name: string, meaning: string, value: Values) => ({
-  label: name,
-  note: meaning,
-  names: [name],
-  value,
-});
 
 /** The active embedding models; none if the server does not tell. */
 const embeddingModels = (context: Context): Promise<readonly Model[]> =>
@@ -69,4 +65,38 @@ export async function noticeOpenTechnique(kb: unknown, context: Context): Promis
   await context.notice(
     `it has no indexing technique yet, which files need: ${update}, or high_quality with a model`,
   );
+}
+
+/** The error for a knowledge base that is not found, with the right order if the arguments are swapped. */
+export async function withOrder(
+  error: unknown,
+  { dataset_id, directory }: Values,
+  { host }: Context,
+  command: string,
+): Promise<CliError> {
+  if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
+  const isDirectory = async (path: unknown) =>
+    (await host.files.stat(String(path)))?.isDirectory === true;
+  if ((await isDirectory(directory)) || !(await isDirectory(dataset_id))) return error;
+  const right = commandLine(command, [String(directory), String(dataset_id)]);
+  return error.with({ hint: `the knowledge base comes first: ${right}` });
+}
+
+/**
+ * Creates the knowledge base that a sync did not find, if the prompt on a terminal is confirmed; returns the
+ * values with its ID. Throws the error otherwise.
+ */
+export async function createMissing(thrown: unknown, input: Values, context: Context) {
+  const error = await withOrder(thrown, input, context, "kb sync");
+  const { host, options } = context;
+  const [name, directory] = [String(input["dataset_id"]), String(input["directory"])];
+  const hasFiles = (await host.files.stat(directory))?.isDirectory === true;
+  const isName = !isUuid(name) && !/^(id|name):/.test(name);
+  if (!hasFiles || !isName || !options.input || options.dryRun) throw error;
+  const reply = await ask(`${error.message}. Create it? [y/N] `, context);
+  if (!/^y(es)?$/i.test(reply)) throw error;
+  const values = await chooseTechnique({ name }, context);
+  const { id } = await context.api.call(createKnowledgeBase, { name, ...values });
+  await context.notice(`created knowledge base ${name}`);
+  return { ...input, dataset_id: id };
 }

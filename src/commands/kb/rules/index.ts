@@ -8,22 +8,22 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb create": {
     ask: async (input, context) => (await import("./create.ts")).chooseTechnique(input, context),
     fills: ["indexing_technique", "embedding_model", "embedding_model_provider"],
-    fill: async (filling) => (await import("./model-values.ts")).fillNew(filling),
+    fill: async (filling) => (await import("./document-values.ts")).fillNew(filling),
     explain: async (kb, context) => (await import("./create.ts")).noticeOpenTechnique(kb, context),
   },
   "kb update": {
     fills: ["embedding_model", "embedding_model_provider"],
-    fill: async (filling) => (await import("./model-values.ts")).fillModel(filling),
+    fill: async (filling) => (await import("./document-values.ts")).fillModel(filling),
     send: async (input, context) =>
-      (await import("./model-values.ts")).sendSettings(input, context),
+      (await import("./document-values.ts")).sendSettings(input, context),
   },
   "kb delete": { deletion: async (...args) => (await deletions()).ofKnowledgeBase(...args) },
   "kb sync": {
-    missing: async (...args) => (await import("./create-missing.ts")).createMissing(...args),
+    missing: async (...args) => (await import("./create.ts")).createMissing(...args),
   },
   "kb status": {
     missing: async (...args) => {
-      throw await (await import("./create-missing.ts")).withOrder(...args, "kb status");
+      throw await (await import("./create.ts")).withOrder(...args, "kb status");
     },
   },
   "kb doc add": { fill: async (filling) => (await documents()).fillAdded(filling) },

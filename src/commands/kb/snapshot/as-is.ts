@@ -13,10 +13,10 @@ import {
   isCarried,
   makeChunks,
   planChunks,
-  readChunkFile,
   readChunks,
+  readChunksOf,
 } from "../chunk-lists/index.ts";
-import type { ChunkCounts, ChunkRules } from "../chunk-lists/index.ts";
+import type { ChunkCounts, ChunkRules, StoredChunk } from "../chunk-lists/index.ts";
 import type { KbState } from "../documents/index.ts";
 import type { Manifest } from "./bundle.ts";
 
@@ -59,13 +59,9 @@ export function asIsOf(directory: string, manifest: Manifest, current: KbState |
 }
 
 /** The stored chunks of a document; undefined if the export has none. */
-const chunksOf = (
-  { directory }: Pick<AsIs, "directory">,
-  { source }: Pick<DocumentChange, "source">,
-  context: Context,
-) => {
+const chunksOf = ({ directory }: AsIs, { source }: DocumentChange, context: Context) => {
   const file = source?.exported?.chunks;
-  return file === undefined ? undefined : readChunkFile(directory, file, context);
+  return readChunksOf(directory, { chunks: file === undefined ? undefined : { file } }, context);
 };
 
 /** Was it disabled or archived in the target? Its chunks cannot be changed while it is. */
@@ -73,36 +69,6 @@ const isOnlyOffThere = ({ document, source }: DocumentChange): boolean =>
   (document?.enabled === false && source?.exported?.enabled !== false) ||
   (document?.archived === true && source?.exported?.archived !== true);
 const offThere = "its chunks differ, but it is disabled or archived in the target";
-
-/** Changes with those of indexed documents whose chunks differ. */
-export async function withChunkChanges(
-  changes: readonly DocumentChange[],
-  asIs: AsIs,
-  { id: dataset_id = "" }: { readonly id?: string | undefined },
-  context: Context,
-): Promise<DocumentChange[]> {
-  const { rules } = asIs;
-  const total = changes.length;
-  const checked: DocumentChange[] = [];
-  const check = async (change: DocumentChange): Promise<DocumentChange> => {
-    const { document, action } = change;
-    const isIndexed = action === "unchanged" || action === "metadata";
-    const stored = isIndexed && document && chunksOf(asIs, change, context);
-    if (!stored) return change;
-    const place = { dataset_id, document_id: document.id, doc_form: rules.doc_form };
-    const existing = await collect(readChunks(place, context));
-    const steps = planChunks(await collect(stored), existing, rules);
-    if (steps.length === 0) return change;
-    return isOnlyOffThere(change)
-      ? { ...change, action: "failed", note: offThere }
-      : { ...change, action: "chunks" };
-  };
-  for await (const change of mapConcurrent(changes, context.api.limitConcurrency(), check)) {
-    checked.push(change);
-    context.progress({ verb: "Comparing chunks", done: checked.length, total, unit: "documents" });
-  }
-  return checked;
-}
 
 /** What an import as is embeds, and what it leaves out. */
 interface Survey {
@@ -115,31 +81,88 @@ interface Survey {
   readonly left: { failed: number; empty: number; summaries: number; attachments: number };
 }
 
-async function survey(
+/** Changes with those of indexed documents whose chunks differ, and what they embed and leave out. */
+export async function withChunkChanges(
   changes: readonly DocumentChange[],
   asIs: AsIs,
+  { id: dataset_id = "" }: { readonly id?: string | undefined },
   context: Context,
-): Promise<Survey> {
+): Promise<{ readonly changes: DocumentChange[]; readonly survey: Survey }> {
+  const { rules } = asIs;
+  const total = changes.length;
+  const checked: DocumentChange[] = [];
+  const survey = newSurvey();
+  const compared = async (change: DocumentChange, stored: readonly StoredChunk[]) => {
+    const { document, action } = change;
+    const isIndexed = action === "unchanged" || action === "metadata";
+    if (!isIndexed || !document) return change;
+    const place = { dataset_id, document_id: document.id, doc_form: rules.doc_form };
+    const steps = planChunks(stored, await collect(readChunks(place, context)), rules);
+    if (steps.length === 0) return change;
+    return isOnlyOffThere(change)
+      ? ({ ...change, action: "failed", note: offThere } as const)
+      : ({ ...change, action: "chunks" } as const);
+  };
+  const check = async (planned: DocumentChange): Promise<DocumentChange> => {
+    const stored = await chunksOf(asIs, planned, context);
+    const change = stored ? await compared(planned, stored) : planned;
+    addTo(survey, change, stored ?? [], rules);
+    return change;
+  };
+  for await (const change of mapConcurrent(changes, context.api.limitConcurrency(), check)) {
+    checked.push(change);
+    context.progress({ verb: "Comparing chunks", done: checked.length, total, unit: "documents" });
+  }
+  return { changes: checked, survey };
+}
+
+const newSurvey = (): Survey => {
   const left = { failed: 0, empty: 0, summaries: 0, attachments: 0 };
-  const found: Survey = { documents: 0, bytes: 0, chunks: 0, characters: 0, left };
-  for (const change of changes) {
-    const { action, source } = change;
-    if (source && (action === "create" || action === "update")) {
-      found.documents++;
-      found.bytes += source.size;
-    }
-    const isWritten = !["unchanged", "failed", "metadata"].includes(action);
-    for await (const chunk of chunksOf(asIs, change, context) ?? []) {
-      if (chunk.summary !== null && !asIs.rules.summaries) left.summaries++;
-      left.attachments += chunk.attachments;
-      if (!isCarried(chunk)) left[chunk.status === "error" ? "failed" : "empty"]++;
-      else if (isWritten) {
-        found.chunks++;
-        found.characters += embeddedCharacters(chunk);
-      }
+  return { documents: 0, bytes: 0, chunks: 0, characters: 0, left };
+};
+
+/** Says what a copy as is would embed and leave out. */
+export async function surveyCopy(
+  dataset_id: string,
+  state: KbState,
+  context: Context,
+): Promise<void> {
+  const { documents, settings } = state;
+  const { doc_form } = settings;
+  const rules = chunkRules(settings, doc_form);
+  const survey = newSurvey();
+  const read = ({ id: document_id }: { readonly id: string }) =>
+    collect(readChunks({ dataset_id, document_id, doc_form }, context));
+  for await (const chunks of mapConcurrent(documents, context.api.limitConcurrency(), read)) {
+    addTo(survey, { action: "create", source: undefined }, chunks, rules);
+    const done = ++survey.documents;
+    const [verb, total, unit] = ["Reading chunks", documents.length, "documents"];
+    context.progress({ verb, done, total, unit });
+  }
+  await confirmAsIs(survey, { state, rules }, context);
+}
+
+function addTo(
+  survey: Survey,
+  { action, source }: Pick<DocumentChange, "action" | "source">,
+  stored: readonly StoredChunk[],
+  { summaries }: ChunkRules,
+): void {
+  const { left } = survey;
+  if (source && (action === "create" || action === "update")) {
+    survey.documents++;
+    survey.bytes += source.size;
+  }
+  const isWritten = !["unchanged", "failed", "metadata"].includes(action);
+  for (const chunk of stored) {
+    if (chunk.summary !== null && !summaries) left.summaries++;
+    left.attachments += chunk.attachments;
+    if (!isCarried(chunk)) left[chunk.status === "error" ? "failed" : "empty"]++;
+    else if (isWritten) {
+      survey.chunks++;
+      survey.characters += embeddedCharacters(chunk);
     }
   }
-  return found;
 }
 
 const leftWords = [
@@ -154,12 +177,19 @@ const leftWords = [
  * and prompts. Without a model, nothing is embedded, and it does not prompt.
  */
 export async function confirmAsIs(
-  changes: readonly DocumentChange[],
-  asIs: AsIs,
+  { documents, bytes, chunks, characters, left }: Survey,
+  {
+    state,
+    rules,
+  }: {
+    readonly state: Pick<KbState, "settings"> & {
+      /** Without `file` where it is not known yet. */
+      readonly documents: readonly { readonly name: string; readonly file?: string | null }[];
+    };
+    readonly rules: ChunkRules;
+  },
   context: Context,
 ): Promise<void> {
-  const { documents, bytes, chunks, characters, left } = await survey(changes, asIs, context);
-  const { state } = asIs.manifest;
   const lost = leftWords.flatMap(([kind, one, several]) =>
     left[kind] > 0 ? [counted(left[kind], one, several)] : [],
   );
@@ -170,10 +200,10 @@ export async function confirmAsIs(
       `not imported, as the export has no content for them: ${firstNames(withoutFile)}`,
     );
   if (chunks === 0 || state.settings.indexing_technique !== "high_quality") return;
-  const sent =
-    documents > 0 ? `${counted(documents, "document")} (${formatBytes(bytes)}), and again ` : "";
+  const size = bytes > 0 ? ` (${formatBytes(bytes)})` : "";
+  const sent = documents > 0 ? `${counted(documents, "document")}${size}, and again ` : "";
   const pairs =
-    asIs.rules.doc_form === "qa_model"
+    rules.doc_form === "qa_model"
       ? "; a model first writes questions and answers, which are replaced"
       : "";
   const work = `${sent}up to ${groupDigits(chunks)} chunks (${groupDigits(characters)} characters) that the server splits in another way${pairs}`;
@@ -186,7 +216,7 @@ export function chunkGiver(asIs: AsIs, dataset_id: string, context: Context) {
   const total: ChunkCounts = { updated: 0, added: 0, deleted: 0, children: 0 };
   const { rules } = asIs;
   const giveChunks: DocumentTarget["giveChunks"] = async ({ id, change }) => {
-    const stored = chunksOf(asIs, change, context);
+    const stored = await chunksOf(asIs, change, context);
     if (!stored) return;
     // Those of the export are disabled and archived again at the end.
     const input = { dataset_id, document_ids: [id] };
@@ -194,7 +224,7 @@ export function chunkGiver(asIs: AsIs, dataset_id: string, context: Context) {
     if (before?.archived) await context.api.call(unarchiveDocuments, input);
     if (before?.enabled === false) await context.api.call(enableDocuments, input);
     const target = { dataset_id, document_id: id, ...rules };
-    const counts = await makeChunks(target, await collect(stored), context);
+    const counts = await makeChunks(target, stored, context);
     for (const key of ["updated", "added", "deleted", "children"] as const)
       total[key] += counts[key];
   };

@@ -7,6 +7,7 @@ import { readKbState } from "../documents/index.ts";
 import type { KbSettings } from "../documents/index.ts";
 import { lockWork } from "../../task/files.ts";
 import { findKb } from "../knowledge/index.ts";
+import { surveyCopy } from "./as-is.ts";
 import { notImported } from "./bundle.ts";
 import { exportBundle } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";
@@ -26,8 +27,9 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   const target = to_profile === undefined ? context : context.with({ profile: to_profile });
   await requireFreeName(input, target, context);
   if (context.options.dryRun) {
-    yield* planImport(flags, await readKbState(dataset_id, context), target);
-    return;
+    const state = await readKbState(dataset_id, context);
+    if (flags.as_is) await surveyCopy(dataset_id, state, context);
+    return yield* planImport(flags, state, target);
   }
   const { files, directories } = context.host;
   const copies = join(directories.cache, "copies");

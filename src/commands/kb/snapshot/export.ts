@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { CliError, usage } from "../../../errors.ts";
+import { ApiError, CliError, usage } from "../../../errors.ts";
 import type { Files, Host } from "../../../host/host.ts";
 import {
   isBelow,
@@ -12,45 +11,22 @@ import {
 import { commandLine } from "../../../lib/command-line.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
-import { sha256 } from "../../../lib/sha256.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockWork } from "../../task/files.ts";
-import { readContents, readKbState, readRules } from "../documents/index.ts";
-import type { DocumentState, KbState } from "../documents/index.ts";
+import { readKbState } from "../documents/index.ts";
+import type { DocumentState } from "../documents/index.ts";
 import { fileHash, isBundle, notImported, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
-import { chunkWriter, isChunkFile } from "./chunk-files.ts";
+import { capture } from "./capture.ts";
+import type { Captured, FileChange, CaptureStore, StoredContent } from "./capture.ts";
 import type { exportParams } from "./command.ts";
 
 type ExportInput = Input<typeof exportParams>;
 
-/** A change to a file of the directory. */
-interface FileChange {
-  readonly action: "written" | "removed" | "no content";
-  readonly document: string;
-  readonly file: string | null;
-  readonly bytes: number;
-}
-
-/** The file of a document, without what the server may report differently now. */
-type StoredDocument = Pick<BundledDocument, "id" | "stored" | "file" | "bytes" | "sha256">;
-
 /** Names the files of an unfinished export, so that they need no second download. */
 const journalName = "manifest.part.jsonl";
-/** Files between two writes of the journal: with a write for each, 10,000 documents took 13 % longer. */
-const journalBatch = 100;
-
-interface ExportRun extends ExportInput {
-  readonly state: KbState;
-  /** File of each document, by document ID. */
-  readonly paths: ReadonlyMap<string, string>;
-  /** Documents whose file is in place, by ID. */
-  readonly stored: Map<string, StoredDocument>;
-  /** Documents to download. */
-  readonly changed: readonly DocumentState[];
-}
 
 /** Exports a knowledge base. Throws failure while another command is exporting to this directory. */
 export async function* run(input: ExportInput, context: Context): AsyncGenerator<FileChange> {
@@ -78,26 +54,16 @@ export async function* exportBundle(
   if (before && before.source.id !== dataset_id)
     throw unusable(directory, `is an export of another knowledge base, ${before.source.name}`);
   const state = await readKbState(dataset_id, context);
-  const rules = await readRules(dataset_id, state, context);
   const journal = await openJournal(join(directory, journalName), files);
-  const interrupted = journal.entries.filter(isStoredDocument);
+  const interrupted = journal.entries.filter(isStoredContent);
   const earlier = [...(before?.state.documents ?? []), ...interrupted];
-  const exported = await startExport(input, state, earlier, context);
-
-  await files.makeDirectory(directory);
-  await journal.append([]); // from now on, the directory is known as an export
-  const withoutFile = yield* download(exported, journal, context);
-
-  const { documents, edited } = await bundleDocuments(exported, earlier, journal, context);
-  const manifest: Manifest = {
-    kb_export: 2,
-    source: { base_url: await context.api.baseUrl(), id: dataset_id, name: state.settings.name },
-    exported_at: context.host.now().toISOString(),
-    state: { ...state, documents },
-    rules,
-  };
-  await writeManifest(directory, manifest, files);
-  const kept = new Set(documents.flatMap(({ file, chunks }) => [file, chunks?.file]));
+  const store = exportStore(directory, state.documents, { earlier, journal }, context);
+  const given = { dataset_id, state, chunks: !input.no_chunks, store };
+  const captured = yield* capture(given, context);
+  const { source, rules, kb_export, state: bundled } = captured.manifest;
+  const exported_at = context.host.now().toISOString();
+  await writeManifest(directory, { kb_export, source, exported_at, state: bundled, rules }, files);
+  const kept = new Set(bundled.documents.flatMap(({ file, chunks }) => [file, chunks?.file]));
   const unfinished = [...interrupted, ...journal.entries.filter(isChunkFile)];
   yield* removeStale(
     directory,
@@ -105,128 +71,69 @@ export async function* exportBundle(
     files,
   );
   await journal.remove();
-  noticeResult(exported, withoutFile.length, edited, context);
-  if (withoutFile.length > 0) throw incomplete(withoutFile, state);
+  const withoutFile = bundled.documents.filter(({ file }) => file === null);
+  noticeResult(input, captured, withoutFile.length, context);
+  if (withoutFile.length > 0) throw incomplete(withoutFile, bundled);
 }
 
-/** Finds a path for each document, and the documents whose file is in place already. */
-async function startExport(
-  input: ExportInput,
-  state: KbState,
-  earlier: readonly StoredDocument[],
-  { host: { files }, progress }: Context,
-): Promise<ExportRun> {
-  const known = new Map<string, StoredDocument>(
-    earlier.map(({ id, stored: upload, file, bytes, sha256: hash }) => [
-      id,
-      { id, stored: upload, file, bytes, sha256: hash },
-    ]),
+/** An export as a store: no file gets the name of one that the last manifest or an interrupted export names. */
+function exportStore(
+  directory: string,
+  documents: readonly DocumentState[],
+  { earlier, journal }: { readonly earlier: readonly StoredContent[]; readonly journal: Journal },
+  { host: { files } }: Context,
+): CaptureStore {
+  const known = new Map(earlier.map((each) => [each.id, each]));
+  const paths = documentPaths(documents, known, earlier);
+  const chunkFiles = new Map(
+    earlier.flatMap(({ id, chunks }: StoredContent & Pick<BundledDocument, "chunks">) =>
+      chunks ? [[id, chunks.file] as const] : [],
+    ),
   );
-  const paths = documentPaths(state.documents, known, earlier);
-  const stored = new Map<string, StoredDocument>();
-  const changed: DocumentState[] = [];
-  for (const [done, document] of state.documents.entries()) {
-    progress({ verb: "Checking", done, total: state.documents.length, unit: "files" });
-    const old = known.get(document.id);
-    const isInPlace = old?.file && old.file === paths.get(document.id);
-    const hash = isInPlace ? await fileHash(input.directory, old.file, files) : null;
-    if (old && hash !== null && hash === old.sha256) stored.set(document.id, old);
-    else changed.push(document);
-  }
-  return { ...input, state, paths, stored, changed };
-}
-
-/** Downloads the changed documents; returns those for which the server has no file. */
-async function* download(
-  { dataset_id, directory, paths, stored, changed }: ExportRun,
-  journal: Journal,
-  context: Context,
-): AsyncGenerator<FileChange, DocumentState[]> {
-  const { files } = context.host;
-  const withoutFile: DocumentState[] = [];
-  const unlogged: StoredDocument[] = [];
-  const log = () => journal.append(unlogged.splice(0));
-  let done = 0;
-  const count = (current?: string) =>
-    context.progress({
-      verb: "Downloading",
-      done,
-      total: changed.length,
-      unit: "documents",
-      failed: withoutFile.length,
-      current,
-    });
-  count();
-  try {
-    for await (const { document, bytes } of readContents(dataset_id, changed, context)) {
-      const { id, name, stored: upload } = document;
-      done++;
-      count(name);
-      if (bytes === undefined) {
-        withoutFile.push(document);
-        stored.set(id, { id, stored: upload, file: null, bytes: 0, sha256: null });
-        yield { action: "no content", document: name, file: null, bytes: 0 };
-        continue;
-      }
+  const taken = new Set<string>();
+  const noted = journal.entries.filter(isChunkFile).map(({ file }) => file);
+  for (const file of new Set([...chunkFiles.values(), ...noted])) uniquePath(file, taken);
+  const write = async (file: string, content: Uint8Array | string) =>
+    files.writeAtomic(await newPathInside(directory, file, files), content);
+  return {
+    directory,
+    journal,
+    known({ id }) {
+      const old = known.get(id);
+      return old?.file === paths.get(id) ? old : undefined;
+    },
+    async put({ id }, bytes) {
       const file = paths.get(id) ?? id;
-      await files.writeAtomic(await newPathInside(directory, file, files), bytes);
-      const written = { id, stored: upload, file, bytes: bytes.length, sha256: sha256(bytes) };
-      stored.set(id, written);
-      unlogged.push(written);
-      if (unlogged.length >= journalBatch) await log();
-      yield { action: "written", document: name, file, bytes: bytes.length };
-    }
-  } catch (error) {
-    if (!context.signal.aborted || !(error instanceof CliError)) throw error;
-    throw error.with(
-      { hint: "run the same command again to resume" },
-      `${error.message}: ${done} of ${changed.length} documents downloaded`,
-    );
-  } finally {
-    await log();
-  }
-  return withoutFile;
-}
-
-/** The documents for the manifest, with their chunks, and those with chunks that were changed by hand. */
-async function bundleDocuments(
-  exported: ExportRun,
-  earlier: readonly Partial<BundledDocument>[],
-  journal: Journal,
-  context: Context,
-): Promise<{ readonly documents: BundledDocument[]; readonly edited: DocumentState[] }> {
-  const { state, stored, no_chunks } = exported;
-  const writer = chunkWriter(exported, [...earlier, ...journal.entries], journal, context);
-  const total = state.documents.length;
-  const documents: BundledDocument[] = [];
-  const edited: DocumentState[] = [];
-  const bundle = async (document: DocumentState) => {
-    const file = stored.get(document.id);
-    const { from_api: _, ...kept } = document;
-    if (!file) return undefined;
-    if (no_chunks) return { ...kept, ...file };
-    const { isEdited, ...chunks } = await writer(document, file.file ?? safePath(document.id));
-    if (isEdited) edited.push(document);
-    return { ...kept, ...file, chunks };
+      await write(file, bytes);
+      return file;
+    },
+    async putChunks({ id, file: content }, text, hash) {
+      const old = chunkFiles.get(id);
+      if (old !== undefined && (await fileHash(directory, old, files)) === hash) return old;
+      const name = (content ?? safePath(id)).replace(/^documents\//, "chunks/");
+      const file = uniquePath(`${name}.jsonl`, taken);
+      // The former one is removed last, by the next export if this one is killed.
+      const written = old === undefined ? [file] : [old, file];
+      await journal.append(written.map((each) => ({ chunk_file: true, file: each })));
+      await write(file, text);
+      return file;
+    },
+    withoutChunks(_, error) {
+      if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
+      // Without the credentials of its model, the chunks of a knowledge base cannot be read (server §8).
+      throw error.with({ hint: "add --no-chunks to export the documents without their chunks" });
+    },
   };
-  const limit = context.api.limitConcurrency();
-  for await (const document of mapConcurrent(state.documents, limit, bundle)) {
-    if (document) documents.push(document);
-    if (no_chunks) continue;
-    const [done, current] = [documents.length, document?.name];
-    context.progress({ verb: "Reading chunks", done, total, unit: "documents", current });
-  }
-  return { documents, edited };
 }
 
 function noticeResult(
-  { directory, no_chunks, state, changed }: ExportRun,
+  { directory, no_chunks }: ExportInput,
+  { manifest: { state }, changed, edited }: Captured,
   withoutFile: number,
-  edited: readonly DocumentState[],
   { summary }: Context,
 ): void {
   const { documents, settings } = state;
-  const counts = `${changed.length - withoutFile} downloaded, ${documents.length - changed.length} unchanged`;
+  const counts = `${changed - withoutFile} downloaded, ${documents.length - changed} unchanged`;
   summary(
     `exported ${counted(documents.length, "document")} of ${settings.name} to ${directory}: ${counts}`,
   );
@@ -236,9 +143,7 @@ function noticeResult(
     summary(`${counted(encoded.length, "name")} encoded in paths: ${firstNames(files, 3)}`);
   }
   if (edited.length > 0)
-    summary(
-      `${counted(edited.length, "document")} with edited chunks: ${firstNames(edited.map(({ name }) => name))}`,
-    );
+    summary(`${counted(edited.length, "document")} with edited chunks: ${firstNames(edited)}`);
   const lost = notImported(settings);
   summary(
     no_chunks
@@ -275,9 +180,12 @@ async function lockExport(directory: string, host: Host): Promise<() => Promise<
 const unusable = (directory: string, message: string): CliError =>
   usage(`${directory} ${message}`, "choose another directory");
 
-/** Is an entry of the journal a file of the directory? */
-const isStoredDocument = (entry: object): entry is StoredDocument =>
+/** Does an entry of the journal name a file of the directory? */
+const isNamed = (entry: object): entry is { readonly file: string } =>
   "file" in entry && typeof entry.file === "string" && isBelow(entry.file);
+const isChunkFile = (entry: object): entry is { readonly file: string } =>
+  "chunk_file" in entry && isNamed(entry);
+const isStoredContent = (entry: object): entry is StoredContent => "id" in entry && isNamed(entry);
 
 /**
  * Chooses a path for each document, no two differing only in case: its old one while the content is
@@ -285,8 +193,8 @@ const isStoredDocument = (entry: object): entry is StoredDocument =>
  */
 function documentPaths(
   documents: readonly DocumentState[],
-  known: ReadonlyMap<string, StoredDocument>,
-  earlier: readonly StoredDocument[],
+  known: ReadonlyMap<string, StoredContent>,
+  earlier: readonly StoredContent[],
 ): ReadonlyMap<string, string> {
   const taken = new Set<string>();
   const paths = new Map<string, string>();
@@ -313,7 +221,7 @@ const withoutNumbers = (path: string): string =>
 /** Files of the directory. */
 interface ExportedFiles {
   readonly before: readonly BundledDocument[];
-  readonly interrupted: readonly Pick<StoredDocument, "file">[];
+  readonly interrupted: readonly Pick<StoredContent, "file">[];
   readonly kept: ReadonlySet<string | null | undefined>;
 }
 
@@ -333,7 +241,7 @@ async function* removeStale(
   for (const { file } of interrupted) if (file !== null && !kept.has(file)) await remove(file);
 }
 
-const incomplete = (withoutFile: readonly DocumentState[], { documents }: KbState) =>
+const incomplete = (withoutFile: readonly BundledDocument[], { documents }: Manifest["state"]) =>
   new CliError(
     "partial",
     `${withoutFile.length} of ${documents.length} documents have no file on the server: ${withoutFile[0]?.name}`,

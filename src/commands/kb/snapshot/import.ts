@@ -97,8 +97,9 @@ async function* fillTarget(
   const hashes = await contentHashes(found.id ?? "", documents, context);
   const planned = planDocuments(sources, { documents, hashes }, {});
   const asIs = input.as_is ? asIsOf(directory, manifest, current) : undefined;
-  const changes = asIs ? await withChunkChanges(planned, asIs, found, context) : planned;
-  if (asIs) await confirmAsIs(changes, asIs, context);
+  const checked = asIs && (await withChunkChanges(planned, asIs, found, context));
+  if (checked) await confirmAsIs(checked.survey, { state, rules: asIs.rules }, context);
+  const changes = checked?.changes ?? planned;
   const plan = planTarget(found.name, state, settings, current);
   const wording = { verb: "import", noun: "document", count: sources.length } as const;
   const { dryRun } = context.options;

@@ -1,10 +1,12 @@
 /** What other features use of exports. */
 export { checkedManifest, documentNames, fileHash } from "./bundle.ts";
-export type { BundledDocument, ChunkFile, Manifest } from "./bundle.ts";
+export type { BundledDocument, Manifest } from "./bundle.ts";
+export { capture } from "./capture.ts";
+export type { CaptureStore, StoredContent } from "./capture.ts";
 export { madeThere, makes, map_model, reads } from "./command.ts";
 export { importBundle, sourceDocuments } from "./import.ts";
-export { notImportable } from "./difference-page.ts";
-export type { KbDifference } from "./difference-page.ts";
+export { notImportable } from "./verify.ts";
+export type { KbDifference } from "./verify.ts";
 export { bundleSide, differenceNote, differencesOf, kbSide } from "./verify.ts";
 export { readManifest } from "./bundle.ts";
 export { exportBundle } from "./export.ts";

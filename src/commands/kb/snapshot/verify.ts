@@ -6,18 +6,18 @@ import { own } from "../../../lib/json.ts";
 import { counted } from "../../../lib/text.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Report } from "../../../output/report-model.ts";
+import { left, literal, noTable } from "../../../output/report-model.ts";
+import type { Report, Section } from "../../../output/report-model.ts";
+import { openWordDiff } from "../../../lib/word-diff.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { planSettings } from "../changes/index.ts";
-import { chunkRules, diffChunks, readChunkFile, readChunks } from "../chunk-lists/index.ts";
+import { chunkRules, diffChunks, readChunks, readChunksOf } from "../chunk-lists/index.ts";
 import type { StoredChunk } from "../chunk-lists/index.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
 import { neverCarried } from "./as-is.ts";
 import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
-import { newDifferencePage, notImportable } from "./difference-page.ts";
-import type { KbDifference } from "./difference-page.ts";
-import type { Context } from "../../task/command-spec.ts";
 import type { verifyParams } from "./command.ts";
 
 /**
@@ -137,10 +137,11 @@ export async function bundleSide(
   return {
     ...state,
     documents: hashed.map(({ hash, ...document }) => ({ ...document, sha256: hash })),
-    async chunksOf({ name, chunks }) {
-      if (chunks) return collect(readChunkFile(directory, chunks.file, context));
+    async chunksOf(document) {
+      const chunks = await readChunksOf(directory, document, context);
+      if (chunks) return chunks;
       throw usage(
-        `the export ${directory} has no chunks of ${name}`,
+        `the export ${directory} has no chunks of ${document.name}`,
         "export again: kb export <kb> <dir>",
       );
     },
@@ -274,3 +275,63 @@ const statusOf = ({ enabled, archived, indexing_status }: ComparedDocument): str
     ...(enabled ? [] : ["disabled"]),
     ...(indexing_status === "completed" ? [] : [indexing_status]),
   ].join(", ") || "enabled";
+
+/** Differences of chunks that stay, whatever is imported. */
+export const notImportable = "not importable";
+
+/** One difference; null if a side lacks the value. */
+export interface KbDifference {
+  readonly what:
+    | "setting"
+    | "tag"
+    | "field"
+    | "document"
+    | "content"
+    | "metadata"
+    | "status"
+    | "chunk"
+    | typeof notImportable;
+  readonly name: string;
+  readonly a: unknown;
+  readonly b: unknown;
+}
+
+/** Texts that a page shows word by word; all further ones are in its table. */
+const MAX_COMPARED = 200;
+
+/** The page of a comparison: a table of the differences, and below it the texts, with the words that differ. */
+export function newDifferencePage(sides: { readonly a: string; readonly b: string }) {
+  const rows: (KbDifference & { readonly note: string })[] = [];
+  const compared: Section[] = [];
+  return {
+    async add(row: KbDifference & { readonly note: string }): Promise<void> {
+      rows.push(row);
+      const { name, a, b } = row;
+      if (row.what !== "chunk" || compared.length >= MAX_COMPARED) return;
+      const parts = (await openWordDiff())(textOf(a), textOf(b));
+      compared.push({ ...noTable, title: name, comparison: { titles: [sides.a, sides.b], parts } });
+    },
+    report(): Report {
+      const table: Section = {
+        title: counted(rows.length, "difference"),
+        columns: [left("what"), left("name"), literal(sides.a), literal(sides.b)],
+        rows: rows.map(({ what, name, a, b }) => [what, name, textOf(a), textOf(b)]),
+      };
+      const tone = rows.length === 0 ? "good" : "bad";
+      return {
+        title: `Comparison of ${sides.a} and ${sides.b}`,
+        data: rows,
+        sections: [table],
+        page: () => ({
+          facts: { a: sides.a, b: sides.b },
+          tiles: [{ label: "differences", value: String(rows.length), tone }],
+          sections: [table, ...compared],
+        }),
+      };
+    },
+  };
+}
+
+/** A value as text; a list of child chunks, one per line. */
+const textOf = (value: unknown): string =>
+  Array.isArray(value) ? value.map(asText).join("\n") : asText(value ?? "");

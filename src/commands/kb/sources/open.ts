@@ -2,7 +2,10 @@ import { usage } from "../../../errors.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { Source, SourceOptions } from "./source.ts";
 
-/** Opens a source: a directory, a collection (JSON Lines), `git+URL#REF:PATH`, `web+URL` or `exec:PROGRAM ARGS`. Throws usage for an address that is none. */
+/**
+ * Opens a source: a directory, a collection (JSON Lines), `git+URL#REF:PATH`, `rclone:REMOTE:PATH`, `web+URL` or
+ * `exec:PROGRAM ARGS`. Throws usage for an address that is none.
+ */
 export async function openSource(
   address: string,
   context: Context,
@@ -26,6 +29,10 @@ export async function openSource(
   if (scheme.startsWith("git+")) {
     const { gitSource } = await import("./git.ts");
     return gitSource(address, context, options);
+  }
+  if (scheme === "rclone") {
+    const { rcloneSource } = await import("./rclone.ts");
+    return rcloneSource(address, context, options);
   }
   if (scheme.startsWith("web+")) {
     const { siteSource } = await import("./site.ts");

@@ -1,4 +1,4 @@
-import { missingPathHint } from "../../../host/near-path.ts";
+import { missingPathHint } from "../../../lib/did-you-mean.ts";
 import type { Ignore } from "ignore";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { codeOf, reasonOf, usage } from "../../../errors.ts";

@@ -107,8 +107,8 @@ export async function armsOf(
     const model = String(entry["reranking_enable"]) === "true" ? rerankModel : undefined;
     const changed = await withReranker(today.settings, axes, model, context);
     const [variant] = variantsOf(changed, axes, {
-      embedding_provider_name: today.kb.embedding_model_provider,
-      embedding_model_name: today.kb.embedding_model,
+      embedding_provider_name: today.kb.embedding_model_provider ?? null,
+      embedding_model_name: today.kb.embedding_model ?? null,
     });
     if (!variant) continue;
     const rule = ruleOf(entry, today.rule);

@@ -7,7 +7,7 @@ import {
   searchKnowledgeBase,
   updateKnowledgeBase,
 } from "../../../operations/knowledge.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";

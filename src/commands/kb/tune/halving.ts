@@ -1,5 +1,5 @@
 import { sha256 } from "../../../lib/sha256.ts";
-import { seededRandom } from "../../../lib/random.ts";
+import { seededRandom } from "../../../lib/numbers.ts";
 import { comparePairs } from "../eval/index.ts";
 import type { SettingsComparison } from "../eval/index.ts";
 

@@ -17,7 +17,7 @@ import { collect, oneByOne } from "../../../lib/collect.ts";
 import { isObject } from "../../../lib/json.ts";
 import { operations } from "../../../operations/index.ts";
 import { isList, methodAndPath } from "../../../operations/operation.ts";
-import { requireAll } from "../../task/row-count-notice.ts";
+import { requireAll } from "../../task/row-counts.ts";
 
 type ApiInput = Input<typeof apiParams>;
 

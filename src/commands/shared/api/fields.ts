@@ -67,7 +67,6 @@ function assign(
   }
 }
 
-/** The object or list at a key, created if needed. */
 function enter(
   at: Record<string, unknown> | unknown[],
   key: string,

@@ -11,7 +11,7 @@ import { listDocuments } from "../../../operations/documents.ts";
 import { operations } from "../../../operations/index.ts";
 import { listKnowledgeBases } from "../../../operations/knowledge.ts";
 import { listMetadataFields } from "../../../operations/metadata.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import { methodAndPath } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
 import { listTags } from "../../../operations/tags.ts";
@@ -21,7 +21,6 @@ import { loadAll } from "../../task/command-spec.ts";
 import type { Context, Task } from "../../task/command-spec.ts";
 import { workflowFeatures } from "../../wf/index.ts";
 
-/** One capability of the server, and how it was determined. */
 interface Capability {
   readonly capability: string;
   readonly supported: "yes" | "no" | "unknown";
@@ -75,7 +74,6 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
 
 /** Sends reads to learn which routes the server has. */
 function newProbes(kind: KeyKind, context: Context) {
-  /** Version of the server, once a response has shown it. */
   let version: string | undefined;
   /** Why every further request would fail, too. */
   let stopped: string | undefined;

@@ -20,6 +20,8 @@ import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { countOpened, isBoundKey, readKey, readServer } from "../login/index.ts";
 import type { doctorParams } from "./command.ts";
+import { readErrorLog } from "../../../host/error-log.ts";
+import type { LoggedError, LoggedRequest } from "../../../host/error-log.ts";
 
 /** The result of one check; `next` is what to do about it. */
 interface CheckResult {
@@ -27,7 +29,6 @@ interface CheckResult {
   readonly result: "ok" | "warning" | "problem";
   readonly found: string;
   readonly next: string | null;
-  /** Kind of failure, for a problem. */
   readonly kind?: FailureKind;
 }
 
@@ -67,10 +68,8 @@ export async function* run(
   if (input.capabilities) {
     const { capabilities } = await import("./capabilities.ts");
     yield* capabilities(context);
-  } else if (input.last_error !== undefined) {
-    const { lastError } = await import("./last-error.ts");
-    yield* lastError(input.last_error, context);
-  } else yield* diagnose(context);
+  } else if (input.last_error !== undefined) yield* lastError(input.last_error, context);
+  else yield* diagnose(context);
 }
 
 /** Runs all checks, with reads only. Throws the first problem at the end. */
@@ -153,7 +152,6 @@ async function trySettings(flags: TargetFlags, host: Host): Promise<Settings | C
   }
 }
 
-/** Tests whether the API responds. */
 async function* checkServer(baseUrl: string, context: Context): AsyncGenerator<CheckResult> {
   const start = context.host.elapsed();
   const server = await readServer(baseUrl, context).catch((error: unknown) => {
@@ -266,4 +264,45 @@ async function checkBoundKey(
     limitedKeyHint,
     error.kind,
   );
+}
+
+/** `doctor --last-error n`: the nth last logged error, as text or as data. Sends nothing. */
+async function* lastError(n: number, context: Context): AsyncGenerator<unknown> {
+  const log = await readErrorLog(context.host);
+  const error = log[n - 1];
+  const asText = context.options.format === undefined;
+  if (error) yield asText ? errorText(error) : error;
+  else if (!asText) yield null;
+  else if (log.length === 0) await context.notice("no errors logged");
+  else await context.notice(`only ${log.length} errors logged`);
+}
+
+function errorText({ error, ...logged }: LoggedError): string {
+  const field = (name: string, label = name.replace("_", " ")) =>
+    error[name] === null || error[name] === undefined ? [] : [`${label} ${String(error[name])}`];
+  const facts = [
+    ...field("code"),
+    ...field("exit"),
+    ...field("http_status", "status"),
+    ...field("server_code"),
+    ...field("request_id"),
+  ];
+  const { requests, sent, curl } = logged;
+  return [
+    `${logged.time}  ${logged.program}, ${logged.platform}`,
+    `command: ${logged.command}`,
+    `error: ${String(error["message"])}`,
+    `  ${facts.join(", ")}`,
+    ...field("hint", "hint:"),
+    `requests: ${sent}${sent > requests.length ? `, the last ${requests.length}:` : ""}`,
+    ...requests.map(requestText),
+    ...(curl === null ? [] : ["the failed request, with its key in a variable:", `  ${curl}`]),
+    ...(logged.stack ?? []),
+  ].join("\n");
+}
+
+function requestText({ method, path, status, failure, ms, waited_ms }: LoggedRequest): string {
+  const result = status ?? `no response (${failure ?? "canceled"})`;
+  const wait = waited_ms === null ? "" : `, then waited ${Math.round(waited_ms)} ms`;
+  return `  ${method} ${path}: ${result} in ${ms ?? "?"} ms${wait}`;
 }

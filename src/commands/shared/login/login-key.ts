@@ -10,10 +10,11 @@ import { own } from "../../../lib/json.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { loginParams } from "./command.ts";
-import { countOpened, isBoundKey, readKey, versionIn } from "./key-check.ts";
-import type { KeyReport } from "./key-check.ts";
-import type { NewKey } from "./profile-change.ts";
-import { askUntilAccepted } from "./prompt.ts";
+import { countOpened, isBoundKey, readKey, versionIn } from "./index.ts";
+import type { KeyReport } from "./index.ts";
+import type { NewKey } from "./profile.ts";
+import { signsFor } from "../../../lib/environment.ts";
+import { ask } from "../../task/ask.ts";
 
 /** The arguments and flags of `login`. */
 export type LoginInput = Input<typeof loginParams>;
@@ -140,7 +141,6 @@ function notStored(error: unknown): unknown {
   });
 }
 
-/** The kind of key that a command line asks for. */
 const kindFor = ({ options }: Context): KeyKind =>
   options.program === "wf" || options.flags.app !== undefined ? "app" : "dataset";
 
@@ -198,4 +198,48 @@ async function examineBoundKey(
   }
   const later = commandLine("kb login", [name], { kb: "NAME=ID" });
   return `opens only some knowledge bases and cannot list them; name them with ${later}`;
+}
+
+interface Question<T> {
+  /** The question without its default and colon. */
+  readonly text: string;
+  /** What Enter means at the first time. */
+  readonly fallback?: string | undefined;
+  /** The reply is a key: it is not echoed, and masked from then on. */
+  readonly hidden?: true;
+  /** Checks the reply. Throws CliError if it is wrong. */
+  accept(reply: string): Promise<T>;
+}
+
+/**
+ * Asks until `accept` takes the reply, saying each time what is wrong with it. Undefined if the reply
+ * is empty. Throws interrupted on Ctrl-C.
+ */
+export async function askUntilAccepted<T>(
+  { text, fallback, hidden, accept }: Question<T>,
+  context: Context,
+): Promise<T | undefined> {
+  let enter = fallback;
+  for (;;) {
+    const question = enter === undefined ? `${text}: ` : `${text} [${enter}]: `;
+    const reply = (await ask(question, context, { hidden: hidden === true })) || enter;
+    if (reply === undefined) return undefined;
+    if (hidden) context.host.secrets.learn(reply);
+    try {
+      return await accept(reply);
+    } catch (error) {
+      const isWrong = error instanceof CliError && error.kind !== "interrupted";
+      if (!isWrong || context.signal.aborted) throw error;
+      await tellProblem(error, context);
+    }
+    enter = undefined;
+  }
+}
+
+async function tellProblem(
+  { message, info }: CliError,
+  { host, promptLine }: Context,
+): Promise<void> {
+  await promptLine(`${signsFor(host.env).fail}${message}`);
+  if (info.hint !== undefined) await promptLine(`  ${info.hint}`);
 }

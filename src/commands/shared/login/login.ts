@@ -14,12 +14,11 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readServer } from "./key-check.ts";
-import { findKey, validName } from "./login-key.ts";
+import { readServer } from "./index.ts";
+import { findKey, validName, askUntilAccepted } from "./login-key.ts";
 import type { Found, LoginInput, SignIn } from "./login-key.ts";
-import { requireSameServer, withProfile } from "./profile-change.ts";
-import type { ProfileRow } from "./profile-row.ts";
-import { askUntilAccepted } from "./prompt.ts";
+import { requireSameServer, withProfile } from "./profile.ts";
+import type { ProfileRow } from "./profile.ts";
 
 /** `login`: checks an address and a key, and stores them as a profile. */
 export const login = {
@@ -49,7 +48,6 @@ const withoutRetries = (context: Context): Context => ({
   api: context.api.with({ retries: 0 }),
 });
 
-/** Checks the command line, and finds the server and the profile. */
 async function begin(input: LoginInput, context: Context): Promise<SignIn> {
   const typedName = input.name ?? context.options.flags.profile;
   if (typedName !== undefined) checkProfileName(typedName);
@@ -87,7 +85,6 @@ function checkProfileName(name: string): void {
   );
 }
 
-/** The fields of the profile that flags set. */
 const fieldsOf = (
   { user, format, mark_read_only }: LoginInput,
   { options: { flags } }: Context,
@@ -130,7 +127,6 @@ async function advise(
 
 /** What is known about the server of a sign-in, besides the command line. */
 interface KnownServer {
-  /** Base URL of the profile. */
   readonly known: string | undefined;
   /** Base URL of the default profile, which is the default at the prompt. */
   readonly usual: string | undefined;

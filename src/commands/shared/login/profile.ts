@@ -3,16 +3,29 @@ import {
   readProfiles,
   readSandboxProfile,
   sandboxProfile,
+  hasKey,
+  profilePath,
 } from "../../../config/profiles.ts";
-import type { Profile, ProfileStore } from "../../../config/profiles.ts";
-import { missingProfileHint, selectedProfile } from "../../../config/settings.ts";
+import type {
+  Profile,
+  ProfileStore,
+  ProfileChange,
+  StoredKey,
+  Setting,
+} from "../../../config/profiles.ts";
+import {
+  missingProfileHint,
+  selectedProfile,
+  consoleSetting,
+  settingsFor,
+} from "../../../config/settings.ts";
 import { notFound, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { withoutProfile } from "./profile-change.ts";
-import { profileRow } from "./profile-row.ts";
-import type { ProfileRow } from "./profile-row.ts";
+import { deleteKey, storeKey } from "../../../config/stored-keys.ts";
+import type { KeyOwner } from "../../../config/stored-keys.ts";
+import { maskKey } from "../../../redact/keys.ts";
 
 /** `profile list`: the stored profiles, and the built-in one if it is the default. */
 export const listProfiles = {
@@ -72,7 +85,6 @@ export const removeProfile = {
   },
 };
 
-/** A stored profile. Throws not-found. */
 function findProfile(store: ProfileStore, name: string, { options }: Context): Profile {
   const profile = own(store.profiles, name);
   if (profile) return profile;
@@ -81,3 +93,204 @@ function findProfile(store: ProfileStore, name: string, { options }: Context): P
     missingProfileHint(name, store, options.program),
   );
 }
+
+/** A key to store: itself, or the command that prints it. */
+export interface NewKey {
+  readonly field: "key" | "key_command";
+  readonly value: string;
+  /** Application of the profile; undefined for its knowledge key. */
+  readonly app: string | undefined;
+  /** Stores it in the profile file, even if there is a keyring. */
+  readonly inFile: boolean;
+}
+
+/** What a sign-in adds to a profile. */
+export interface Addition {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** Undefined keeps the stored keys. */
+  readonly key: NewKey | undefined;
+  readonly fields: Pick<Profile, "user" | "output" | "read_only" | "console_url">;
+  readonly bases: Readonly<Record<string, string>>;
+}
+
+/** The store with the added profile, whose key is stored by then. */
+export async function withProfile(
+  store: ProfileStore,
+  { name, baseUrl, key, fields, bases }: Addition,
+  context: Context,
+): Promise<ProfileChange<ProfileRow>> {
+  const existing = own(store.profiles, name) ?? {};
+  requireSameServer(name, existing, baseUrl, context);
+  const app = key?.app;
+  const owner: KeyOwner = { profile: name, baseUrl, app };
+  const entry = key && (await storeNewKey(key, owner, context));
+  const profile: Profile = {
+    ...(entry && app === undefined ? { ...withoutKey(existing), ...entry } : existing),
+    base_url: baseUrl,
+    ...(entry &&
+      app !== undefined && {
+        apps: { ...existing.apps, [app]: entry },
+        default_app: existing.default_app ?? app,
+      }),
+    ...fields,
+    ...(Object.keys(bases).length > 0 && {
+      knowledge_bases: { ...existing.knowledge_bases, ...bases },
+    }),
+  };
+  const replaced = app === undefined ? existing : own(existing.apps, app);
+  const next: ProfileStore = {
+    default: store.default ?? name,
+    profiles: { ...store.profiles, [name]: profile },
+  };
+  return {
+    store: next,
+    result: profileRow(name, profile, next),
+    async after() {
+      const leftKeyring = entry && entry.key_in === undefined && replaced?.key_in !== undefined;
+      if (leftKeyring) await deleteFromKeyring(owner, context);
+    },
+  };
+}
+
+/** The keys of a profile belong to its server, so its base URL cannot change. Throws usage. */
+export function requireSameServer(
+  name: string,
+  existing: Profile,
+  baseUrl: string,
+  { options: { program } }: Context,
+): void {
+  const hasKeys = [existing, ...Object.values(existing.apps ?? {})].some(hasKey);
+  if (existing.base_url === undefined || existing.base_url === baseUrl || !hasKeys) return;
+  throw usage(
+    `the keys of profile ${name} belong to ${existing.base_url}`,
+    `choose another name, or remove it first: ${commandLine(`${program} profile remove`, [name])}`,
+  );
+}
+
+/** The profile without its knowledge key, which is replaced. */
+const withoutKey = (profile: Profile): Profile =>
+  Object.fromEntries(
+    Object.entries(profile).filter(([field]) => !/^key(_command|_in)?$/.test(field)),
+  );
+
+async function storeNewKey(
+  { field, value, inFile }: NewKey,
+  owner: KeyOwner,
+  { host, notice }: Context,
+): Promise<StoredKey> {
+  if (field === "key_command") return { key_command: value };
+  const problem = inFile ? undefined : await storeKey(owner, value, host);
+  if (!inFile && problem === undefined) {
+    await notice("the key is stored in the keyring");
+    return { key_in: "keyring" };
+  }
+  const why = problem === undefined ? "" : `the keyring is not available (${problem}): `;
+  await notice(`${why}the key is stored in ${profilePath(host)}, readable only by you`);
+  return { key: value };
+}
+
+/** The store without a profile, whose keys leave the keyring after the write. */
+export function withoutProfile(
+  store: ProfileStore,
+  name: string,
+  context: Context,
+): ProfileChange<undefined> {
+  const profile = own(store.profiles, name) ?? {};
+  const { default: defaultName, ...rest } = store;
+  const entries = [[undefined, profile] as const, ...Object.entries(profile.apps ?? {})];
+  return {
+    store: {
+      ...rest,
+      ...(defaultName !== undefined && defaultName !== name && { default: defaultName }),
+      profiles: Object.fromEntries(
+        Object.entries(store.profiles).filter(([other]) => other !== name),
+      ),
+    },
+    result: undefined,
+    async after() {
+      for (const [app, { key_in: place }] of entries) {
+        const owner = { profile: name, baseUrl: profile.base_url, app };
+        if (place !== undefined) await deleteFromKeyring(owner, context);
+      }
+    },
+  };
+}
+
+/** Deletes a key from the keyring, or explains how to do that. */
+async function deleteFromKeyring(owner: KeyOwner, { host, notice }: Context): Promise<void> {
+  const problem = await deleteKey(owner, host);
+  if (problem === undefined) return;
+  const entry = `${owner.profile}${owner.app === undefined ? "" : `, application ${owner.app}`}`;
+  await notice(
+    `the keyring is not available (${problem}): delete the old key there yourself, kb-wf: ${entry}`,
+  );
+}
+
+/** A profile as it is printed. */
+export type ProfileRow = ReturnType<typeof profileRow>;
+
+/** What is printed of a profile: of keys only where they are stored. */
+function profileRow(name: string, profile: Profile, store: ProfileStore) {
+  const place = name === sandboxProfile ? "(built-in)" : "in the profile file";
+  return {
+    name,
+    default: store.default === name,
+    base_url: profile.base_url ?? null,
+    key: describeKey(profile, place),
+    apps: Object.fromEntries(
+      Object.entries(profile.apps ?? {}).map(([app, key]) => [app, describeKey(key, place) ?? ""]),
+    ),
+    default_app: profile.default_app ?? null,
+    user: profile.user ?? null,
+    output: profile.output ?? null,
+    read_only: profile.read_only ?? false,
+    // Null if it is that of the API without its path.
+    console_url: profile.console_url ?? null,
+    // IDs by name, if the key opens only these.
+    knowledge_bases: profile.knowledge_bases ?? {},
+  };
+}
+
+function describeKey({ key, key_command, key_in }: StoredKey, place: string): string | null {
+  if (key_in !== undefined) return "in the keyring";
+  if (key !== undefined) return `${maskKey(key)} ${place}`;
+  return key_command === undefined ? null : "from a command";
+}
+
+/** `config explain`: every setting, its value (keys masked) and its source. */
+export const explainConfig = {
+  async *run(_: unknown, { host, options }: Context): AsyncGenerator<object> {
+    const settings = await settingsFor(options.flags, host, {
+      // As for other commands, the profile is not read if the environment sets everything.
+      key: options.program === "kb" ? "dataset" : "app",
+      run: false,
+    });
+    const row = (setting: string, { value, source }: Setting<string | boolean>) => ({
+      setting,
+      value: value === undefined ? null : String(value),
+      source,
+    });
+    // The row of the application names it, so the source of its key need not.
+    const masked = ({ value, source }: Setting): Setting => ({
+      value: value === undefined ? undefined : maskKey(value),
+      source: source.replace(`, application ${settings.app.value}`, ""),
+    });
+    yield row("profile", settings.profile);
+    yield row("base URL", settings.baseUrl);
+    yield row("knowledge key", masked(settings.knowledgeKey));
+    yield row("application", settings.app);
+    yield row("application key", masked(settings.appKey));
+    yield row("end user", settings.user);
+    yield row("output", settings.output);
+    yield row("read only", settings.readOnly);
+    yield row("web console", consoleSetting(settings));
+    yield row("profile file", { value: profilePath(host), source: "folder" });
+    for (const [name, path] of Object.entries(host.directories)) {
+      const variable = `KB_${name.toUpperCase()}_DIR`;
+      const source = host.env[variable] ? variable : "built-in";
+      // Scripts select rows by these names, so they keep the word of version 0.1.0.
+      yield row(`${name} folder`, { value: path, source });
+    }
+  },
+};

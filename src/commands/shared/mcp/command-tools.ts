@@ -12,7 +12,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { errorResult, structuredResult, withToolCalls } from "./results.ts";
 import type { ToolCallOf } from "./results.ts";
 import { DEFAULT_ROWS, inputSchemaOf, isGivenByCaller, shownFields } from "./schema.ts";
-import type { ClientRequest, OfferedTool } from "./tool.ts";
+import type { ClientRequest, OfferedTool } from "./schema.ts";
 
 /** What clients may do beside reading. */
 export interface Permissions {
@@ -56,7 +56,6 @@ export const isPermitted = (command: CallableCommand, { write, delete: deletes }
 const effectOf = ({ effect, sends }: CallableCommand): CallableCommand["effect"] =>
   sends.some(({ destructive }) => destructive) ? "destroys" : effect;
 
-/** What a client may assume of a call. */
 function annotationsOf(command: CallableCommand): ToolAnnotations {
   const effect = effectOf(command);
   const [row] = command.sends;
@@ -108,12 +107,8 @@ async function callCommand(
   );
 }
 
-interface RequestedPage {
-  readonly page: number;
-  readonly limit: number;
-}
-
-const pageOf = (values: Readonly<Record<string, unknown>>): RequestedPage => ({
+type RequestedPage = ReturnType<typeof pageOf>;
+const pageOf = (values: Readonly<Record<string, unknown>>) => ({
   page: Number(own(values, "page") ?? 1),
   limit: Number(own(values, "limit") ?? DEFAULT_ROWS),
 });

@@ -19,12 +19,6 @@ const PATH = "/mcp";
 /** Sessions of clients of older versions of the protocol; the oldest one ends for a further one. */
 const MAX_SESSIONS = 64;
 
-/** An address of this machine. */
-interface Loopback {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** Serves clients over HTTP until the process is stopped. Prints the address and a new token. */
 export async function serveOnHttp(
   setting: ServerSetting,
@@ -63,7 +57,7 @@ export async function serveOnHttp(
 }
 
 /** `127.0.0.1:8800` → host and port. Throws usage for an address that other machines can reach. */
-export function loopback(address: string): Loopback {
+export function loopback(address: string): { readonly host: string; readonly port: number } {
   const [, host = "127.0.0.1", port = ""] = /^(?:(.+):)?(\d{1,5})$/.exec(address) ?? [];
   const hint = "use 127.0.0.1:8800, or port 0 for a free one";
   if (port === "" || Number(port) > 65_535)
@@ -74,7 +68,10 @@ export function loopback(address: string): Loopback {
   return { host: plain, port: Number(port) };
 }
 
-const listen = (server: ReturnType<typeof createServer>, { host, port }: Loopback) =>
+const listen = (
+  server: ReturnType<typeof createServer>,
+  { host, port }: ReturnType<typeof loopback>,
+) =>
   new Promise<void>((resolve, reject) => {
     server.once("error", (error) => reject(startError(error, port)));
     server.listen(port, host, resolve);

@@ -9,7 +9,7 @@ export {
   withErrorResults,
 } from "./results.ts";
 export type { ToolCallOf } from "./results.ts";
-export { objectSchema, orNull } from "./schema.ts";
+export { objectSchema, orNull, readingTool } from "./schema.ts";
 export { serveClients } from "./serve.ts";
 export type {
   ClientRequest,
@@ -18,6 +18,5 @@ export type {
   OfferedResources,
   OfferedTool,
   UserReply,
-} from "./tool.ts";
-export { readingTool } from "./tool.ts";
+} from "./schema.ts";
 export { mcpAddress, mcpClient, mcpConfigSpec } from "./params.ts";

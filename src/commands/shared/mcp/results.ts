@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { CallToolResult, TextContent } from "@modelcontextprotocol/server";
 import { CliError, exitCodes, errorJson } from "../../../errors.ts";
 import { replaceCommands } from "../../../lib/command-line.ts";
-import type { OfferedTool } from "./tool.ts";
+import type { OfferedTool } from "./schema.ts";
 
 /** Field of `_meta` of everything that holds text of documents, applications or the server. */
 export const untrustedMark = { "kb-wf/untrusted": true } as const;

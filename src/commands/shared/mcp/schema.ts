@@ -1,7 +1,16 @@
-import type { Param, Returns, Shape } from "../../../operations/operation.ts";
 import { isList, wideOnly } from "../../../operations/operation.ts";
-import type { CallableCommand, CommandArgument } from "../../task/command-runner.ts";
-import type { ObjectSchema } from "./tool.ts";
+import type { Param, Returns, Shape } from "../../../operations/operation.ts";
+import type { CallableCommand, CommandArgument, CallScope } from "../../task/command-runner.ts";
+import type {
+  CallToolResult,
+  CompleteResult,
+  InputRequiredResult,
+  ListResourcesResult,
+  Prompt,
+  ReadResourceResult,
+  ResourceTemplateType,
+  ToolAnnotations,
+} from "@modelcontextprotocol/server";
 
 /** A JSON Schema; an empty one allows everything. */
 type Schema = Readonly<Record<string, unknown>>;
@@ -10,7 +19,6 @@ type Schema = Readonly<Record<string, unknown>>;
 export const DEFAULT_ROWS = 20;
 export const MAX_ROWS = 100;
 
-/** Further arguments of tools that list something. */
 const paging = {
   page: { type: "integer", minimum: 1, description: "Page of the list (default 1)" },
   limit: {
@@ -67,10 +75,11 @@ function argumentSchema({ param, many }: CommandArgument): Schema {
   return { type: "array", items, ...limits, description };
 }
 
-/** A parameter of which the limits of a text may be left to others. */
-type LimitedParam = Omit<Param, "length"> & { readonly length?: Param["length"] | undefined };
+/** A parameter, or a part of a JSON value, by what limits it; the length of a list is not that of its items. */
+type Limited = { readonly [K in Limit]?: Param[K] | undefined } & { readonly kind: Param["kind"] };
+type Limit = "choices" | "range" | "length" | "shape" | "listed";
 
-function valueSchema({ kind, choices, range, length, shape, listed }: LimitedParam): Schema {
+function valueSchema({ kind, choices, range, length, shape, listed }: Limited): Schema {
   const limits = range && { minimum: range[0], maximum: range[1] };
   switch (kind) {
     case "flag":
@@ -94,19 +103,8 @@ function valueSchema({ kind, choices, range, length, shape, listed }: LimitedPar
 
 function shapeSchema(shape: Shape): Schema {
   switch (shape.kind) {
-    case "any":
-      return {};
-    case "flag":
-      return { type: "boolean" };
-    case "number":
-      return { type: "number" };
-    case "integer":
-      return {
-        type: "integer",
-        ...(shape.range && { minimum: shape.range[0], maximum: shape.range[1] }),
-      };
     case "text":
-      return { type: "string", ...(shape.choices && { enum: shape.choices }) };
+      return valueSchema({ kind: shape.choices ? "choice" : "text", choices: shape.choices });
     case "list":
       return {
         type: "array",
@@ -115,6 +113,10 @@ function shapeSchema(shape: Shape): Schema {
       };
     case "object":
       return fieldsSchema(shape.fields ?? {});
+    case "integer":
+      return valueSchema(shape);
+    default:
+      return shape.kind === "any" ? {} : valueSchema({ kind: shape.kind });
   }
 }
 
@@ -148,4 +150,75 @@ export function shownFields(returns: Returns<never>): readonly string[] {
   const { namePath = "id" } = returns;
   const fields = [...paths, namePath].filter((path) => path !== wideOnly);
   return [...new Set(fields.map((path) => path.split(".")[0] ?? path))];
+}
+
+/** A JSON Schema of an object. */
+export type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
+
+/** A request of a client, as a tool sees it. */
+export interface ClientRequest extends Pick<CallScope, "signal" | "progress"> {
+  /** Can the client ask its user to fill in a form? */
+  readonly elicits: boolean;
+  /** What the user replied to the question under this key; undefined before it was asked. */
+  reply(key: string): UserReply | undefined;
+  /** The state that a tool returned with its question, verified. */
+  state(): unknown;
+}
+
+/** The reply of a user to a form: the values only if it was accepted. */
+export interface UserReply {
+  readonly accepted: boolean;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+/** A tool that a server offers. */
+export interface OfferedTool {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly inputSchema: ObjectSchema;
+  readonly outputSchema?: ObjectSchema | undefined;
+  readonly annotations: ToolAnnotations;
+  /** Throws CliError. `values` are valid by the input schema. */
+  readonly call: (
+    values: Readonly<Record<string, unknown>>,
+    request: ClientRequest,
+  ) => Promise<CallToolResult | InputRequiredResult>;
+}
+
+/** What a client may assume of a tool that only reads. */
+export const readingTool: ToolAnnotations = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+};
+
+/** A prompt that a server offers; a missing value is an empty text. */
+export interface OfferedPrompt extends Prompt {
+  readonly text: (values: Readonly<Record<string, string>>) => string;
+}
+
+/** The documents that a server offers as resources. Its functions throw CliError. */
+export interface OfferedResources {
+  readonly templates: readonly ResourceTemplateType[];
+  list(cursor: string | undefined, request: ClientRequest): Promise<ListResourcesResult>;
+  read(uri: string, request: ClientRequest): Promise<ReadResourceResult>;
+}
+
+/** Everything that a server offers. */
+export interface Offer {
+  readonly title: string;
+  /** How to use it, for models. */
+  readonly instructions: string;
+  readonly tools: readonly OfferedTool[];
+  readonly prompts: readonly OfferedPrompt[];
+  readonly resources?: OfferedResources | undefined;
+  /** Values that begin with a text, for an argument of a prompt or a template. */
+  complete(
+    argument: string,
+    text: string,
+    others: Readonly<Record<string, string>>,
+    request: ClientRequest,
+  ): Promise<CompleteResult["completion"]["values"]>;
 }

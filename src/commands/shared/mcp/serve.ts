@@ -20,7 +20,6 @@ export async function serveClients(
   if (context.signal.aborted) throw new SilentExit(context.abortError().exit); // no error here
 }
 
-/** Serves one client until it closes stdin. */
 async function serveOnStdio(setting: ServerSetting, { host, trace }: Context): Promise<void> {
   let ended = () => {};
   const end = new Promise<void>((resolve) => (ended = resolve));

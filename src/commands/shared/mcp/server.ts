@@ -12,7 +12,7 @@ import type {
   ServerOptions,
 } from "@modelcontextprotocol/server";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
-import { CliError, internalError, usage } from "../../../errors.ts";
+import { asCliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { own } from "../../../lib/json.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
@@ -20,7 +20,7 @@ import { version } from "../../../lib/version.ts";
 import { mapTexts } from "../../../redact/text.ts";
 import { errorResult } from "./results.ts";
 import type { ToolCallOf } from "./results.ts";
-import type { ClientRequest, Offer, OfferedTool } from "./tool.ts";
+import type { ClientRequest, Offer, OfferedTool } from "./schema.ts";
 
 /** What the servers of one process share. */
 export interface ServerSetting {
@@ -162,9 +162,6 @@ async function protocolErrors<T>(work: () => Promise<T>): Promise<T> {
     );
   }
 }
-
-const asCliError = (error: unknown): CliError =>
-  error instanceof CliError ? error : internalError(error);
 
 /** Keys never leave the process, not even in the text of a document. */
 const masked = <T extends CallToolResult | InputRequiredResult | object>(

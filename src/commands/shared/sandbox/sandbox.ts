@@ -27,10 +27,13 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const { parseFault } = await import("../../../sandbox/protocol/faults.ts");
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   const directory = dataDirectory(input, host);
-  const applications = await readAppFiles(input.app_file ?? [], host, {
-    ...(await import("../../../sandbox/apps/definitions/given-apps.ts")),
+  const readers = {
+    ...(await import("../../../sandbox/apps/definitions/applications.ts")),
     ...(await import("../../../sandbox/apps/definitions/read-rules.ts")),
-  });
+  };
+  const applications = await Promise.all(
+    (input.app_file ?? []).map((path) => readAppFile(path, host, readers)),
+  );
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);
   const log = requestLog(input.log, context);
   const sandbox = await startSandbox({
@@ -211,7 +214,6 @@ function requestLog(path: string | undefined, { host, notice }: Context) {
       const fields = { time, method, path: route, status, ms, app, dataset };
       last = last.then(() => write(`${JSON.stringify(fields)}\n`));
     },
-    /** Resolves when all lines are written. */
     written: () => last,
   };
 }
@@ -225,17 +227,9 @@ interface AppReaders {
 }
 
 /**
- * Reads the applications of --app-file: exports and rules in YAML or JSON, and recordings of runs. The
- * name of each is that of its file. Throws usage with the file and the reason.
+ * Reads an application of --app-file: an export or rules in YAML or JSON, or the recording of a run. Its
+ * name is that of the file. Throws usage with the file and the reason.
  */
-function readAppFiles(
-  paths: readonly string[],
-  host: Host,
-  readers: AppReaders,
-): Promise<object[]> {
-  return Promise.all(paths.map((path) => readAppFile(path, host, readers)));
-}
-
 async function readAppFile(path: string, host: Host, readers: AppReaders): Promise<object> {
   const name = basename(path, extname(path));
   try {
@@ -271,7 +265,6 @@ function withLines<T>({ document, lineAt }: Exclude<Yaml, { problem: string }>, 
   }
 }
 
-/** Reports whether the first line is one of a recording. */
 function isRecording(text: string): boolean {
   const first = tryParseJson(text.trimStart().split("\n", 1)[0] ?? "");
   return isObject(first) && ("recording" in first || "event" in first);

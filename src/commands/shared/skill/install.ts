@@ -20,12 +20,6 @@ const pages: Readonly<Record<string, string>> = {
   "references/patterns.md": patterns,
 };
 
-/** What became of a file of the skill. */
-interface WrittenPage {
-  readonly file: string;
-  readonly action: "written" | "unchanged";
-}
-
 /**
  * Writes the skill to a directory of skills. Throws `usage`, before anything is written, if a file is
  * there with other content that may not be overwritten.
@@ -33,7 +27,7 @@ interface WrittenPage {
 export async function* run(
   { directory, overwrite = false }: Input<typeof skillParams>,
   { host: { files } }: Context,
-): AsyncGenerator<WrittenPage> {
+): AsyncGenerator<{ file: string; action: "written" | "unchanged" }> {
   const targets = await Promise.all(
     Object.entries(pages).map(async ([name, text]) => {
       const file = join(directory, NAME, name);

@@ -6,7 +6,6 @@ import {
 import { local } from "../../../operations/operation.ts";
 import { task } from "../../task/command-spec.ts";
 
-/** A job that switches annotation replies. */
 const replyJob = <O extends typeof enableAnnotationReply | typeof disableAnnotationReply>(
   operation: O,
   verb: "enable" | "disable",

@@ -14,7 +14,6 @@ import { commandLine } from "../../../lib/command-line.ts";
 
 type Action = "enable" | "disable";
 
-/** Input of `wf annotation reply enable` and `disable`. */
 type ToggleInput = InputOf<typeof enableAnnotationReply> & {
   readonly wait?: boolean | undefined;
 };

@@ -1,10 +1,13 @@
 import { CliError } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
-import { getAppInfo } from "../../../operations/apps.ts";
+import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import type { Input, ResponseOf } from "../../../operations/operation.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { openPage } from "../../task/open-page.ts";
+import type { workflowOpenParams } from "./command.ts";
 
 /** Identifies an application without its key. */
 export interface Application {
@@ -78,4 +81,53 @@ export function appIdOf({ inputs }: WorkflowRun): string | null {
   const values = tryParseJson(inputs ?? "");
   const id = isObject(values) ? values["sys.app_id"] : undefined;
   return typeof id === "string" ? id : null;
+}
+
+/** `wf app info`: the application with its input form; only a notice if the form cannot be read. */
+export const info = {
+  async *run(_input: object, context: Context): AsyncGenerator<ResponseOf<typeof getAppInfo>> {
+    const found = await context.api.call(getAppInfo, {});
+    const form = context.api.call(getAppParameters, {}).then(
+      ({ user_input_form }) => ({ user_input_form }),
+      async (error: unknown) => {
+        if (!(error instanceof CliError) || context.signal.aborted) throw error;
+        await context.notice(`its inputs are unknown: ${error.message}`);
+        return {};
+      },
+    );
+    yield { ...found, ...(await form) };
+  },
+};
+
+/** `wf open`: the page of the application, or of its logs for a run. */
+export async function* run(
+  { workflow_run_id, print }: Input<typeof workflowOpenParams>,
+  context: Context,
+): AsyncGenerator<string> {
+  const id =
+    workflow_run_id === undefined
+      ? await newestAppId(context)
+      : appIdOf(await context.api.call(getWorkflowRun, { workflow_run_id }));
+  if (id === null) {
+    await context.notice(
+      "the server does not report the application's ID; this is the list of all",
+    );
+  }
+  const page = workflow_run_id === undefined ? "workflow" : "logs";
+  yield* openPage(
+    { kind: "app", path: id === null ? ["apps"] : ["app", id, page], print },
+    context,
+  );
+}
+
+/** The ID that the newest run shows; null for applications without runs or logs. */
+async function newestAppId(context: Context): Promise<string | null> {
+  try {
+    return (await applicationOf(context, { withId: true })).id;
+  } catch (error) {
+    const isUnknown =
+      error instanceof CliError && ["unsupported", "refused", "not-found"].includes(error.kind);
+    if (isUnknown) return null;
+    throw error;
+  }
 }

@@ -1,3 +1,2 @@
-export { requireKind, applicationOf, warnIfUnlogged, isChatMode } from "./application.ts";
+export { requireKind, applicationOf, warnIfUnlogged, isChatMode, run } from "./application.ts";
 export type { Application } from "./application.ts";
-export { run } from "./open.ts";

@@ -4,8 +4,7 @@ import { backoff, delays } from "../../../lib/backoff.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
-import { listMessages, sendMessage } from "../../../operations/chats.ts";
-import { createCompletion } from "../../../operations/completions.ts";
+import { createCompletion, listMessages, sendMessage } from "../../../operations/chats.ts";
 import { runWorkflow, runWorkflowById } from "../../../operations/workflows.ts";
 import { valueAt } from "../../../lib/json.ts";
 import { endingOf } from "../../../runs/outcome.ts";
@@ -45,15 +44,7 @@ interface Question {
 const MAX_REPEATS = 3;
 
 /** An application that is asked. */
-export interface SuiteApp {
-  /** As the server calls it. */
-  readonly name: string;
-  readonly mode: string;
-  readonly isChat: boolean;
-  readonly context: Context;
-  /** Asks, as an asker does. */
-  send(question: Question, conversation?: string): Promise<SuiteAnswer>;
-}
+export type SuiteApp = Awaited<ReturnType<typeof openApp>>;
 
 /** Opens an application by its name in the profile, or that of the command line. */
 export async function openApp(
@@ -68,7 +59,7 @@ export async function openApp(
     readonly version?: string | undefined;
   },
   common: Context,
-): Promise<SuiteApp> {
+) {
   const context = common.with({ app, user });
   const { mode = "", name = "" } = await context.api.call(getAppInfo, {});
   const isChat = isChatMode(mode);
@@ -76,7 +67,7 @@ export async function openApp(
     throw usage(
       `application ${JSON.stringify(name)} has mode ${mode}, which has no versions of a workflow`,
     );
-  const sendOnce: SuiteApp["send"] = async ({ query, inputs, onEvents }, conversation) => {
+  const sendOnce = async ({ query, inputs, onEvents }: Question, conversation?: string) => {
     if (mode === "workflow") {
       const first =
         version === undefined
@@ -102,7 +93,8 @@ export async function openApp(
     mode,
     isChat,
     context,
-    async send(question, conversation) {
+    /** Asks, as an asker does. */
+    async send(question: Question, conversation?: string): Promise<SuiteAnswer> {
       // A continued conversation would hold the question twice.
       const repeats = conversation === undefined && refused < MAX_REPEATS ? MAX_REPEATS : 0;
       let answer = await sendOnce(question, conversation);

@@ -2,7 +2,7 @@ import { CliError, endOfInput, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { valueAt } from "../../../lib/json.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
-import { sendMessage } from "../../../operations/chats.ts";
+import { sendMessage, stopMessage } from "../../../operations/chats.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { ask } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -11,14 +11,13 @@ import { printCitations, raiseReply, warnAboutConversation } from "./send.ts";
 import { startStream } from "../follow/index.ts";
 import {
   appFields,
-  askField,
+  askFields,
   assignedInputs,
   parseAssignments,
   promptsForForms,
   uploadInputFiles,
 } from "../forms/index.ts";
 import { ReplyPrinter } from "./reply-events.ts";
-import { stopByInterrupt } from "./stop-reply.ts";
 import type { conversationParams } from "./command.ts";
 
 type ConversationInput = Input<typeof conversationParams>;
@@ -66,8 +65,7 @@ async function* firstInputs(
     ({ variable, required }) => required && !Object.hasOwn(given, variable),
   );
   if (missing.length > 0) await requireKind("chat", context);
-  const asked: string[] = [];
-  for (const field of missing) asked.push(...(await askField(field, context)));
+  const asked = await askFields(missing, context);
   return uploadInputFiles(parseAssignments(asked, fields, given), context);
 }
 
@@ -105,7 +103,7 @@ async function* reply(
   const stop = stopByInterrupt(printer, context);
   try {
     yield* printer.print(await startStream(sendMessage, body, context), context);
-    if (stop.isSent) return await context.notice(wasStopped);
+    if (stop.isSent()) return await context.notice(wasStopped);
     await warnAboutConversation(body, printer.reply.id("conversation_id"), context);
     await printCitations(printer.reply.response(), context);
     await raiseReply(printer, context);
@@ -113,13 +111,40 @@ async function* reply(
     if (!(error instanceof CliError)) throw error;
     if (context.signal.aborted) throw withStopHint(error, printer, context);
     if (!repliesFail.includes(error.kind)) throw error;
-    await context.notice(stop.isSent ? wasStopped : `error: ${error.message}`);
+    await context.notice(stop.isSent() ? wasStopped : `error: ${error.message}`);
   } finally {
     stop.release();
   }
 }
 
 const wasStopped = "the answer was stopped";
+
+/**
+ * The next Ctrl-C stops a reply instead of the command: at once, or, as only events name its task, with
+ * the first of them. Another one ends the command.
+ */
+function stopByInterrupt(printer: ReplyPrinter, context: Context) {
+  let [isWanted, isSent] = [false, false];
+  const stop = async () => {
+    const task_id = printer.reply.id("task_id");
+    if (!isWanted || task_id === undefined) return;
+    isWanted = false;
+    try {
+      await context.api.call(stopMessage, { task_id });
+      isSent = true;
+    } catch (error) {
+      if (!(error instanceof CliError) || context.signal.aborted) throw error;
+      await context.notice(`${error.message}; Ctrl-C leaves the conversation`);
+    }
+  };
+  printer.onBatch = stop;
+  const release = context.host.takeInterrupt(() => {
+    isWanted = true;
+    void stop().catch(() => {}); // aborted: the reply itself ends with that
+  });
+  // What ends a reply that was stopped does not count as a failure.
+  return { isSent: () => isSent, release };
+}
 
 /** After Ctrl-C the run of a chatflow continues; other replies end with their stream (server §18). */
 function withStopHint(error: CliError, { reply }: ReplyPrinter, context: Context): CliError {
@@ -129,14 +154,14 @@ function withStopHint(error: CliError, { reply }: ReplyPrinter, context: Context
   const parts = [
     continues && "the reply continues on the server",
     continues && task && `stop it with ${commandLine("wf chat stop", [task], { user })}`,
-    !continues && (reply.id("message_id") === undefined ? mayBeSent : withoutAnswer),
+    !continues &&
+      (reply.id("message_id") === undefined
+        ? "the message may have reached the server"
+        : "the server stores the message without its answer"),
     conversation && `continue the conversation with ${continueCommand(conversation, context)}`,
   ];
   return error.with({ sideEffect: undefined, hint: parts.filter(Boolean).join("; ") });
 }
-
-const mayBeSent = "the message may have reached the server";
-const withoutAnswer = "the server stores the message without its answer";
 
 const continueCommand = (conversation_id: string, { options }: Context): string =>
   commandLine("wf chat", [], {

@@ -5,8 +5,9 @@ import {
   sendMessage,
   sendMessageBlocking,
   stopMessage,
+  createCompletion,
+  createCompletionBlocking,
 } from "../../../operations/chats.ts";
-import { createCompletion, createCompletionBlocking } from "../../../operations/completions.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import { getForm, submitForm } from "../../../operations/forms.ts";
 import { events, local, pastEvents, textChunks } from "../../../operations/operation.ts";
@@ -64,6 +65,17 @@ export const conversationParams = {
   user: userInBody,
 } as const;
 
+/** What a message may send besides. */
+const replyRequests = [
+  listMessages,
+  streamRunEvents,
+  getWorkflowRun,
+  getForm,
+  submitForm,
+  uploadFile,
+  getAppParameters,
+];
+
 export const chat = task({
   command: "wf chat",
   action: "hold conversation",
@@ -73,16 +85,7 @@ export const chat = task({
   params: conversationParams,
   returns: pastEvents,
   output: () => textChunks,
-  sends: [
-    getAppParameters,
-    listMessages,
-    streamRunEvents,
-    getWorkflowRun,
-    getForm,
-    submitForm,
-    stopMessage,
-    uploadFile,
-  ],
+  sends: [...replyRequests, stopMessage],
   wraps: sendMessage,
   effect: "writes",
   exits: ["paused", "remote-failed", "partial", "cut"],
@@ -97,16 +100,7 @@ export const chatSend = task({
   params: chatParams,
   returns: pastEvents,
   output: (input, format) => replyOutput(input, format, sendMessageBlocking.returns),
-  sends: [
-    sendMessageBlocking,
-    listMessages,
-    streamRunEvents,
-    getWorkflowRun,
-    getForm,
-    submitForm,
-    uploadFile,
-    getAppParameters,
-  ],
+  sends: [sendMessageBlocking, ...replyRequests],
   wraps: sendMessage,
   effect: "writes",
   exits: ["paused", "remote-failed", "partial", "cut"],

@@ -17,11 +17,8 @@ import { TextStream, followDisplayed } from "../follow/index.ts";
 import type { EventStream } from "../follow/index.ts";
 import type { AnswerPause } from "../forms/index.ts";
 
-/** The end of a reply. */
-interface ReplyEnd {
-  /** Outcome of the run behind the reply, if there is one. */
-  readonly outcome?: RunOutcome | undefined;
-}
+/** The end of a reply, with the outcome of the run behind it if there is one. */
+type ReplyEnd = Pick<ReplyPrinter, "outcome">;
 
 /** How often to read the stored message: its answer is there at once or never (server §18). */
 const MAX_POLLS = 3;
@@ -52,7 +49,7 @@ async function* replyEvents(
       return yield* followDisplayed(options, context);
     }
     yield* replyWithoutRun(all, context);
-    return {};
+    return { outcome: undefined };
   } finally {
     await events.return(); // closes the connection
   }
@@ -74,11 +71,10 @@ export class ReplyPrinter {
   outcome: RunOutcome | undefined;
   /** The error if the printed text is known to be incomplete. */
   incomplete: CliError | undefined;
-  private readonly form: ReplyForm;
-  private readonly answer: AnswerPause | undefined;
-
   /** Called after each batch of events was collected. */
   onBatch: () => Promise<void> = () => Promise.resolve();
+  private readonly form: ReplyForm;
+  private readonly answer: AnswerPause | undefined;
 
   /** `answer` submits the forms of a reply that is paused. */
   constructor(form: ReplyForm, answer?: AnswerPause) {
@@ -280,7 +276,6 @@ export function blockingFailure(error: unknown): unknown {
   });
 }
 
-/** Fields that the events of a reply share. */
 const sharedFields = [
   "task_id",
   "message_id",

@@ -3,9 +3,13 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { isObject } from "../../../lib/json.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
-import { sendMessage, sendMessageBlocking } from "../../../operations/chats.ts";
+import {
+  sendMessage,
+  sendMessageBlocking,
+  createCompletion,
+  createCompletionBlocking,
+} from "../../../operations/chats.ts";
 import type { ChatResponse } from "../../../operations/chats.ts";
-import { createCompletion, createCompletionBlocking } from "../../../operations/completions.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { finalOutcome, raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";

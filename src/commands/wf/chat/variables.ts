@@ -1,10 +1,9 @@
 import { newCounter } from "../../../api/pages.ts";
 import { listConversationVariables } from "../../../operations/chats.ts";
 import type { InputOf } from "../../../operations/operation.ts";
-import { noticeRowCount } from "../../task/row-count-notice.ts";
+import { noticeRowCount } from "../../task/row-counts.ts";
 import type { Context } from "../../task/command-spec.ts";
 
-/** Input of `wf conversation variables`. */
 type Input = InputOf<typeof listConversationVariables> & {
   readonly variable_name?: string | undefined;
 };

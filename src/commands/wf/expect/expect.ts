@@ -1,25 +1,29 @@
+import { relative, resolve } from "node:path";
 import type { EventStage } from "../../../api/sse.ts";
 import type { CliError } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
+import { signsFor } from "../../../lib/environment.ts";
+import { junitText } from "../../../lib/formats/junit.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { endingOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutput, writeOutput } from "../../task/files.ts";
 import type { FollowResult } from "../follow/index.ts";
-import type { expectParams } from "./params.ts";
-import { traceEvents } from "./run-scope.ts";
+import {
+  checkExpectation,
+  gateError,
+  namedEnds,
+  notMet,
+  parseExpectation,
+  runSucceeded,
+  traceEvents,
+} from "./run-scope.ts";
 import type { CheckedExpectation, Expectation } from "./run-scope.ts";
+import type { expectParams } from "./params.ts";
 
-const loadChecks = () => import("./run-scope.ts");
-
-/** The expectations about a run, and where to report their results. */
-export interface Expectations {
-  /** Name of the suite in JUnit XML. */
-  readonly suite: string;
-  readonly checks: readonly Expectation[];
-  /** File for JUnit XML. */
-  readonly junit: string | undefined;
-}
+/** The expectations about a run, the name of their suite, and the file for JUnit XML. */
+export type Expectations = Awaited<ReturnType<typeof readExpectations>>;
 
 /**
  * Reads sentences and files of expectations. Throws `usage`, before anything is sent, for invalid ones
@@ -28,7 +32,7 @@ export interface Expectations {
 export async function readExpectations(
   { expect: args = [], junit }: Input<typeof expectParams>,
   { host }: Context,
-): Promise<Expectations> {
+) {
   const checks: Expectation[] = [];
   const names: string[] = [];
   for (const arg of args) {
@@ -37,10 +41,7 @@ export async function readExpectations(
       const file = await readExpectFile(arg, host.files);
       checks.push(...file.checks);
       if (file.name !== undefined) names.push(file.name);
-    } else {
-      const { parseExpectation } = await loadChecks();
-      checks.push(parseExpectation(arg, "--expect"));
-    }
+    } else checks.push(parseExpectation(arg, "--expect"));
   }
   if (junit !== undefined) await prepareOutput(`--junit ${junit}`, junit, host);
   return { suite: names.join(", ") || "expectations", checks, junit };
@@ -80,7 +81,6 @@ export function evaluate<Result extends FollowResult>(
       // Unchecked expectations must not pass.
       const why = "the output was not read to its end";
       await reportUnchecked(expectations, why, context);
-      const { gateError } = await loadChecks();
       if (expectations.checks.length > 0)
         throw gateError(`the expectations were not checked: ${why}`);
     },
@@ -100,7 +100,6 @@ async function expectationReport(
 ): Promise<void> {
   const raise = () => raiseOutcome(runId, outcome, context.notice);
   if (!isRequested(expectations)) return raise();
-  const { checkExpectation, namedEnds, notMet, runSucceeded } = await loadChecks();
   const end = endingOf(outcome);
   const expectedEnds = expectations.checks.flatMap(namedEnds);
   if (end === "paused" && !expectedEnds.includes("paused")) {
@@ -130,7 +129,6 @@ async function printResults(
   context: Context,
 ): Promise<void> {
   const { host } = context;
-  const { annotations, checkLines } = await import("./report.ts");
   for (const line of checkLines(checked, host.env)) await context.notice(line);
   if (host.env["GITHUB_ACTIONS"] !== "true") return;
   for (const line of annotations(checked, host)) await host.stderr.write(`${line}\n`);
@@ -142,7 +140,6 @@ async function reportUnchecked(
   why: string,
   context: Context,
 ): Promise<void> {
-  const { runSucceeded } = await loadChecks();
   const result = { passed: false, actual: `not checked: ${why}` };
   const checks = expectations.checks.length > 0 ? expectations.checks : [runSucceeded];
   const checked = checks.map((each) => ({ ...each, result }));
@@ -158,9 +155,60 @@ async function writeJunit(
   { host }: Context,
 ): Promise<CliError | undefined> {
   if (junit === undefined) return undefined;
-  const { junitOf } = await import("./report.ts");
   return writeOutput("--junit", junit, junitOf(suite, checked), host).then(
     () => undefined,
     (error: CliError) => error,
   );
 }
+
+/** One line per check for the terminal: `✓ ok      run succeeded: it ended as succeeded`. */
+function checkLines(checked: readonly CheckedExpectation[], env: Host["env"]): string[] {
+  const { pass, fail } = signsFor(env);
+  return checked.map(({ name, result: { passed, actual } }) => {
+    const verdict = passed ? `${pass}ok    ` : `${fail}failed`;
+    return `${verdict}  ${name}: ${actual}`;
+  });
+}
+
+/** The checks as JUnit XML. */
+const junitOf = (suite: string, checked: readonly CheckedExpectation[]): string =>
+  junitText(
+    suite,
+    checked.map(({ name, result: { passed, actual, seconds } }) => ({
+      name,
+      seconds,
+      failure: passed ? undefined : actual,
+    })),
+  );
+
+/**
+ * Failed checks as workflow commands of GitHub Actions, which shows them at their line of the file. A
+ * runner also reads them from stderr.
+ */
+function annotations(
+  checked: readonly CheckedExpectation[],
+  { env, cwd }: Pick<Host, "env" | "cwd">,
+): string[] {
+  return checked
+    .filter(({ result }) => !result.passed)
+    .map(({ name, from, result }) => {
+      const place = from && {
+        file: relative(env["GITHUB_WORKSPACE"] || cwd, resolve(cwd, from.path)),
+        line: String(from.line),
+      };
+      const properties = Object.entries({ title: "Expectation not met", ...place })
+        .map(([key, value]) => `${key}=${property(value)}`)
+        .join(",");
+      return `::error ${properties}::${data(`${name}: ${result.actual}`)}`;
+    });
+}
+
+// Results have no control characters, but names of checks and files may.
+const data = (text: string): string =>
+  text
+    .replaceAll("%", "%25")
+    .replaceAll("\r", "%0D")
+    .replaceAll("\n", "%0A")
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "\u{fffd}");
+
+const property = (text: string): string => data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");

@@ -1,6 +1,6 @@
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { counted } from "../../../lib/text.ts";
-import { isSuccess } from "../../../runs/status.ts";
+import { isSuccess } from "../../../runs/outcome.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
 import { meetsLimit, readAmount, readDuration, readTimeLimit } from "../../conditions/index.ts";
 import type { ConditionReader, Forms, Limit, Result } from "../../conditions/index.ts";

@@ -228,9 +228,7 @@ export interface Expectation {
 }
 
 /** An expectation with its result; one that cannot be decided is not met. */
-export interface CheckedExpectation extends Omit<Expectation, "check"> {
-  readonly result: Result & { readonly passed: boolean };
-}
+export type CheckedExpectation = ReturnType<typeof checkExpectation>;
 
 /** Parses a condition of --expect. Throws `usage` with the source and the position of a mistake. */
 export const parseExpectation = (text: string, source: string): Expectation => ({
@@ -244,10 +242,7 @@ export const runSucceeded: Expectation = {
   name: "run succeeded",
 };
 
-export function checkExpectation(
-  { check, ...info }: Expectation,
-  run: RunTrace,
-): CheckedExpectation {
+export function checkExpectation({ check, ...info }: Expectation, run: RunTrace) {
   const result = check.evaluate(run);
   return { ...info, result: { ...result, passed: result.passed === true } };
 }

@@ -3,8 +3,8 @@ import { CliError, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
-import { decodeUtf8 } from "../../../lib/text.ts";
 import { own, valueAt } from "../../../lib/json.ts";
+import { decodeUtf8 } from "../../../lib/text.ts";
 import { parseExpectation } from "./run-scope.ts";
 import type { Expectation } from "./run-scope.ts";
 
@@ -16,16 +16,6 @@ export type YamlNode = Node;
 
 /** Reads what each key that a mapping may have contains. */
 export type Keys<T> = Readonly<Record<string, (value: Node) => T[]>>;
-
-/** A YAML file with expectations. */
-interface NodesOfFile {
-  readonly nodes: YamlNodes;
-  /** Null for an empty file. */
-  readonly contents: Node | null;
-  readonly text: string;
-  /** The error for a problem of the whole file. */
-  error(problem: string): CliError;
-}
 
 /** Reads each of several parts. Throws the first mistake, with all others in its details. */
 export function readEach<Part, T>(parts: readonly Part[], read: (part: Part) => T[]): T[] {
@@ -53,7 +43,7 @@ export async function readYamlNodes(
   path: string,
   files: Files,
   about: { readonly label: string; readonly hint: string; readonly keysHint: string },
-): Promise<NodesOfFile> {
+) {
   const text = await contentOf(path, files, about);
   const place = (line: number) => `${path} line ${line}`;
   const fail = (line: number, problem: string) =>
@@ -61,25 +51,18 @@ export async function readYamlNodes(
   const yaml = await parseYaml(text, { strict: true });
   if ("problem" in yaml) throw fail(yaml.line, yaml.problem);
   const nodes = yamlNodes({ path, place, hint: about.keysHint }, yaml, await import("yaml"));
+  /** The error for a problem of the whole file. */
   const error = (problem: string) => fail(1, problem);
-  return { nodes, contents: yaml.document.contents, text, error };
+  // An empty file has no contents.
+  const contents: Node | null = yaml.document.contents;
+  return { nodes, contents, text, error };
 }
 
-/** The place of a value outside YAML: a cell of a row. */
-interface ValuePlace {
-  readonly path: string;
-  readonly line: number;
-  /** For messages, such as `a.csv row 3 (line 4), column b`. */
-  readonly place: string;
-  readonly keysHint: string;
-}
-
-/** Makes nodes of JSON values, so that they are read like parts of a YAML file. */
+/** Makes nodes of JSON values, such as cells of rows, so that they are read like parts of a YAML file. */
 export async function valueReader() {
   const yaml = await import("yaml");
-  return (value: unknown, { path, line, place, keysHint }: ValuePlace) => {
+  return (value: unknown, line: number, source: YamlPlace) => {
     const document = new yaml.Document(value, { aliasDuplicateObjects: false });
-    const source = { path, place: () => place, hint: keysHint };
     const nodes = yamlNodes(source, { document, lineAt: () => line }, yaml);
     return { nodes, root: document.contents ?? document.createNode(null) };
   };

@@ -1,7 +1,6 @@
 import { serverEvent, eventFields } from "../../../lib/server-event.ts";
 import type { ServerEvent, EventFields } from "../../../lib/server-event.ts";
-import { finalOutcome, formIn } from "../../../runs/outcome.ts";
-import { isSuccess } from "../../../runs/status.ts";
+import { finalOutcome, formIn, isSuccess } from "../../../runs/outcome.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
 import { TextGaps } from "./text-gaps.ts";
 
@@ -54,11 +53,6 @@ export class Deduplicator {
     if (isOnlyInSnapshots(event, fields)) return false;
     const key = this.keyOf(event, fields);
     return key === undefined || this.addOnce(...key);
-  }
-
-  /** Returns whether a node with this ID was started before it was first resumed. */
-  wasStarted(id: string): boolean {
-    return this.seen.get("node_started")?.has(id) ?? false;
   }
 
   private resume(): void {
@@ -128,21 +122,9 @@ const formIdsOf = ({ reasons = [] }: EventFields): string =>
     .sort()
     .join(",");
 
-/** Counters that are updated while a run is followed. */
-export interface FollowCounts {
-  events: number;
-  reconnects: number;
-  /** Events sent again after a reconnect. */
-  repeats: number;
-  gaps: number;
-}
-
-export const newFollowCounts = (): FollowCounts => ({
-  events: 0,
-  reconnects: 0,
-  repeats: 0,
-  gaps: 0,
-});
+/** Counters that are updated while a run is followed; repeats are events sent again after a reconnect. */
+export const newFollowCounts = () => ({ events: 0, reconnects: 0, repeats: 0, gaps: 0 });
+export type FollowCounts = ReturnType<typeof newFollowCounts>;
 
 interface FilterOptions {
   /** Whether the run may have sent events before the first one seen. */
@@ -150,17 +132,6 @@ interface FilterOptions {
   readonly throughPauses: boolean;
   /** Whether each connection starts with a state snapshot. */
   readonly snapshot: boolean;
-}
-
-/** What is new in a batch. */
-interface FilteredBatch {
-  readonly newEvents: readonly ServerEvent[];
-  /** Set if an event ended the run. */
-  readonly outcome?: RunOutcome | undefined;
-  /** Set if the batch holds a pause, new or not. */
-  readonly pause?: RunOutcome | undefined;
-  /** Whether an `error` event ended the stream. */
-  readonly failed: boolean;
 }
 
 /**
@@ -185,7 +156,7 @@ export class EventFilter {
   private readonly options: FilterOptions;
   private readonly counts: FollowCounts;
   private readonly deduplicator = new Deduplicator();
-  private readonly nodes = new NodeTracker((id) => this.deduplicator.wasStarted(id));
+  private readonly nodes = new NodeTracker();
   private readonly text: TextGaps;
   /** Forms announced since the run started or was resumed. */
   private forms: Form[] = [];
@@ -213,12 +184,18 @@ export class EventFilter {
     this.isPaused = false;
   }
 
-  /** Returns what is new in a batch, up to the event that ends the run. */
-  filterBatch(batch: readonly ServerEvent[]): FilteredBatch {
+  /**
+   * Returns what is new in a batch, up to the event that ends the run with an outcome or its stream with
+   * an error, and the pause if the batch holds one, new or not.
+   */
+  filterBatch(batch: readonly ServerEvent[]) {
     this.runId ??= batch.find(({ fields }) => fields.workflow_run_id)?.fields.workflow_run_id;
     const newEvents: ServerEvent[] = [];
+    let outcome: RunOutcome | undefined;
     let pause: RunOutcome | undefined;
+    let failed = false;
     for (const event of batch) {
+      if (outcome || failed) break;
       this.trackForms(event);
       if (this.isPaused) pause = this.withDetails(finalOutcome(event, false));
       if (!this.deduplicator.isNew(event)) {
@@ -230,14 +207,13 @@ export class EventFilter {
       this.counts.events++;
       this.text.add(event);
       this.nodes.add(event);
-      const outcome = this.withDetails(finalOutcome(event, this.options.throughPauses));
+      outcome = this.withDetails(finalOutcome(event, this.options.throughPauses));
       if (outcome && event.event === "workflow_finished") newEvents.push(...this.missing(event));
       newEvents.push(event);
       this.lastKind = event.event;
-      if (outcome) return { newEvents, outcome, pause, failed: false };
-      if (event.event === "error") return { newEvents, pause, failed: true };
+      failed = event.event === "error";
     }
-    return { newEvents, pause, failed: false };
+    return { newEvents, outcome, pause, failed };
   }
 
   private trackForms({ event, fields }: ServerEvent): void {
@@ -297,26 +273,20 @@ export class EventFilter {
  * (server §15.3).
  */
 export class NodeTracker {
-  private readonly running = new Set<unknown>();
+  /** Whether each node that was ever started is running. */
+  private readonly running = new Map<string, boolean>();
   private readonly failures: { readonly title: string; readonly error: string }[] = [];
   private hasUnknownEnd = false;
-  private readonly wasStarted: (id: string) => boolean;
-
-  /** @param wasStarted Whether a node with this ID was ever started, for `hasLostEvent`. */
-  constructor(wasStarted: (id: string) => boolean = () => true) {
-    this.wasStarted = wasStarted;
-  }
 
   add({ event, fields }: ServerEvent): void {
     if (event === "text_chunk") return; // most events
     const { id = "" } = fields;
-    if (event === "node_started") {
-      this.running.add(id);
-    } else if (event === "node_finished") {
-      if (!this.running.delete(id) && !this.wasStarted(id)) this.hasUnknownEnd = true;
-      const { status, title = fields.node_id ?? "", error = "" } = fields;
-      if (status === "failed") this.failures.push({ title, error });
-    }
+    if (event === "node_started") this.running.set(id, true);
+    if (event !== "node_finished") return;
+    const { status, title = fields.node_id ?? "", error = "" } = fields;
+    this.hasUnknownEnd ||= !this.running.has(id);
+    if (this.running.has(id)) this.running.set(id, false);
+    if (status === "failed") this.failures.push({ title, error });
   }
 
   /** Returns the node with the error of the run, or else the last that failed. */
@@ -327,7 +297,6 @@ export class NodeTracker {
   /** Returns whether an event was lost, given the event that ends the run. */
   hasLostEvent({ fields: { status } }: ServerEvent): boolean {
     // In a failed or stopped run, running nodes never get an end.
-    const completed = isSuccess(status);
-    return this.hasUnknownEnd || (completed && this.running.size > 0);
+    return this.hasUnknownEnd || (isSuccess(status) && [...this.running.values()].includes(true));
   }
 }

@@ -2,7 +2,7 @@ import type { EventBatches } from "../../../api/sse.ts";
 import { CliError } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
 import { streamRunEvents } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { outdatedNotice, readRunState } from "../runs/index.ts";
@@ -13,14 +13,14 @@ import {
   explainError,
   explainFormError,
   noRunId,
+  openStream,
   reasonToReconnect,
+  recordedEnd,
   streamLost,
+  watchSilence,
   withResumeHint,
-} from "./follow-errors.ts";
-import { openStream, recordedEnd } from "./open-stream.ts";
-import type { EventStream } from "./open-stream.ts";
-import { watchSilence } from "./silence.ts";
-import type { SilenceWatch } from "./silence.ts";
+} from "./open-stream.ts";
+import type { EventStream, SilenceWatch } from "./open-stream.ts";
 
 export interface FollowOptions {
   /** ID of the run; by default taken from the first event of `first`. */
@@ -65,7 +65,6 @@ export const followRun = (
   counts: FollowCounts = newFollowCounts(),
 ): EventBatches<FollowResult> => new RunFollower(options, context, counts).follow();
 
-/** One connection to the event stream. */
 interface Connection {
   hasNewEvents: boolean;
   /** Why the connection ended. */

@@ -6,7 +6,6 @@ import { userInBody } from "../../../operations/shared.ts";
 import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
 import { task } from "../../task/command-spec.ts";
 import { logFilters } from "../logs/index.ts";
-import type { ListedForm } from "./open-forms.ts";
 
 export const assignedInput = local.text("Input as name=value; @path uploads a file", {
   many: true,
@@ -45,6 +44,21 @@ export const formListParams = {
     help: "Only runs since this time (default 7d, the time that a form waits)",
   },
 };
+
+/** A form that a paused run is waiting for. */
+export interface ListedForm {
+  /** Title of the node that asks; null if the form cannot be read. */
+  readonly node: string | null;
+  readonly run: string;
+  /** End user or account that started the run, if known. */
+  readonly by: string | null;
+  /** Unix seconds. */
+  readonly expires: number | null;
+  /** One that has expired can no longer be submitted, even while its run still waits. */
+  readonly status: "expired" | null;
+  /** Null if the form cannot be submitted through the API. */
+  readonly token: string | null;
+}
 
 export const formList = task({
   command: "wf form list",

@@ -1,21 +1,70 @@
-import { ApiError, CliError } from "../../../errors.ts";
+import { ApiError, CliError, usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { isObject } from "../../../lib/json.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import type { EventStage } from "../../../api/sse.ts";
 import { getForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
+import type { Input } from "../../../operations/operation.ts";
 import { submitCommand } from "../../../runs/outcome.ts";
 import type { Form } from "../../../runs/outcome.ts";
 import { askChoice, askUntil } from "../../task/ask.ts";
 import type { Choice } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { runOfForm } from "../runs/index.ts";
+import type { formSubmitParams } from "./command.ts";
 import { formFields, checkValues, parseAssignments, requireFiles } from "./fields.ts";
 import type { Field } from "./fields.ts";
-import { formAnswerer } from "./pauses.ts";
-import type { AnswerPause, SubmitOne } from "./pauses.ts";
-import { printForm } from "./open-forms.ts";
-import { checkAndSubmitForm, requireAction } from "./submission.ts";
-import type { Submission, SubmittedForm } from "./submission.ts";
+import { printForm } from "./list.ts";
+import { checkAndSubmitForm, formAnswerer, requireAction } from "./submission.ts";
+import type { AnswerPause, Submission, SubmitOne, SubmittedForm } from "./submission.ts";
+
+/** Submits a form once. On a terminal it prompts for the action and the inputs that are missing. */
+export async function* run(
+  input: Input<typeof formSubmitParams>,
+  context: Context,
+): AsyncGenerator<SubmittedForm> {
+  const { form_token, action } = input;
+  const known = {
+    action,
+    inputs: isObject(input.inputs) ? input.inputs : {},
+    assignments: input.input ?? [],
+  };
+  if (context.options.input && !context.options.dryRun) {
+    const submitted = await promptForForm(form_token, known, context, {
+      showsText: action === undefined,
+    });
+    if (!submitted) throw stillOpen(form_token);
+    yield submitted;
+    return sayNext(form_token, context);
+  }
+  if (action === undefined) {
+    const form = await context.api.call(getForm, { form_token });
+    throw usage(
+      "--action is required",
+      `actions: ${form.user_actions.map(({ id }) => id).join(", ")}`,
+    );
+  }
+  yield await checkAndSubmitForm(form_token, { ...known, action }, context);
+  await sayNext(form_token, context);
+}
+
+/** Says on a terminal how to follow the run, which only this machine may know: its form does not tell. */
+async function sayNext(form_token: string, context: Context): Promise<void> {
+  const run = await runOfForm(form_token, context);
+  const next =
+    run === undefined
+      ? `find its run with ${commandLine("wf logs")}, then follow it with ${commandLine("wf events", ["RUN"], { follow: true })}`
+      : `follow its run with ${commandLine("wf events", [run], { follow: true })}`;
+  context.success(`Submitted form ${form_token}; ${next}`);
+}
+
+const stillOpen = (form_token: string): CliError =>
+  new CliError("paused", "the form was not submitted; the run is waiting for human input", {
+    isResult: true,
+    sideEffect: "none",
+    hint: commandLine("wf form submit", [form_token]),
+  });
 
 /** What is known of a submission before the dialog. */
 type KnownValues = Omit<Submission, "action"> & { readonly action?: string | undefined };
@@ -30,7 +79,7 @@ const MAX_REJECTIONS = 5;
  * server rejects are asked for again, with the typed values as defaults. Returns undefined if the reply
  * is to do it later; throws what `checkAndSubmitForm` throws.
  */
-export async function promptForForm(
+async function promptForForm(
   form_token: string,
   known: KnownValues,
   context: Context,
@@ -45,9 +94,7 @@ export async function promptForForm(
     requireAction(form, action);
     const isRetry = attempt > 0;
     const fields = fieldsToAsk(form, { ...known, assignments }, isRetry);
-    const typed: string[] = isRetry ? [] : [...assignments];
-    for (const field of fields) typed.push(...(await askField(field, context)));
-    assignments = typed;
+    assignments = [...(isRetry ? [] : assignments), ...(await askFields(fields, context))];
     try {
       const values = { action, inputs: known.inputs, assignments };
       return await checkAndSubmitForm(form_token, values, context, form);
@@ -165,8 +212,18 @@ export const withoutChoices: EventStage = {
     }),
 };
 
+/** Prompts for the values of fields, as `name=value`. */
+export async function askFields(
+  fields: readonly Field[],
+  context: Context,
+): Promise<readonly string[]> {
+  const typed: string[] = [];
+  for (const field of fields) typed.push(...(await askField(field, context)));
+  return typed;
+}
+
 /** Prompts for the value of a field until it is valid. Returns it as `name=value`, files each. */
-export async function askField(field: Field, context: Context): Promise<readonly string[]> {
+async function askField(field: Field, context: Context): Promise<readonly string[]> {
   const { label, options, control } = field;
   if (options.length > 0) {
     await context.promptLine(`${label}:`);
@@ -219,7 +276,6 @@ function shortened(text: string): string {
   return start === text ? text : `${start} …`;
 }
 
-/** The kind of a value, for a prompt. */
 function kindOf({ control, max }: Field): string {
   if (control === "number") return "number";
   if (control === "checkbox") return "yes or no";
@@ -238,7 +294,6 @@ function assignment(field: Field, typed: string): string {
   return `${variable}=${typed}`;
 }
 
-/** The assignments if they are valid, or what is wrong with them. */
 async function checked(
   field: Field,
   assignments: readonly string[],

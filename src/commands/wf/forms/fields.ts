@@ -85,17 +85,17 @@ const rulesIn = (field: Readonly<Record<string, unknown>>): FileRules => ({
 const texts = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.map(String) : [];
 
-const localFile = Symbol("local file");
-/** Placeholder for a file that is not uploaded yet. */
-interface LocalFile {
-  readonly [localFile]: true;
+/** A file that is not uploaded yet. */
+class LocalFile {
   readonly path: string;
   /** image, document, audio, video, custom. */
   readonly type: string;
-}
 
-export const isLocalFile = (value: unknown): value is LocalFile =>
-  isObject(value) && localFile in value;
+  constructor(path: string, type: string) {
+    this.path = path;
+    this.type = type;
+  }
+}
 
 /**
  * Parses `name=value` by the types of the fields and merges them over the initial values. A list of
@@ -215,8 +215,7 @@ function parseFile({ variable, files }: Field, text: string): unknown {
   if (text.startsWith("@")) {
     requireMethod("local_file");
     const path = text.slice(1);
-    const file: LocalFile = { path, type: typeOf(variable, path, files), [localFile]: true };
-    return file;
+    return new LocalFile(path, typeOf(variable, path, files));
   }
   if (/^https?:\/\//.test(text)) {
     requireMethod("remote_url");
@@ -264,7 +263,7 @@ export async function requireFiles(
 ): Promise<void> {
   for (const [name, value] of Object.entries(values)) {
     for (const file of [value].flat()) {
-      if (!isLocalFile(file)) continue;
+      if (!(file instanceof LocalFile)) continue;
       if (from?.names.has(name))
         await requireNear(file.path, { file: from.file, allowed: flags.allowFiles }, host);
       const stat = await host.files.stat(file.path);
@@ -284,7 +283,7 @@ export async function uploadInputFiles(
   context: Context,
 ): Promise<Record<string, unknown>> {
   const upload = async (value: unknown): Promise<unknown> => {
-    if (!isLocalFile(value)) return value;
+    if (!(value instanceof LocalFile)) return value;
     const { path, type } = value;
     const { id } = await context.api.call(uploadFile, { file: { path, name: basename(path) } });
     await context.trace(1, `uploaded ${path} as ${id}`);

@@ -1,4 +1,4 @@
-export { askField, promptsForForms, withoutChoices } from "./dialog.ts";
+export { askFields, promptsForForms, withoutChoices } from "./dialog.ts";
 export {
   appFields,
   checkValues,
@@ -9,8 +9,13 @@ export {
   uploadInputFiles,
 } from "./fields.ts";
 export type { Field, NamedInputs } from "./fields.ts";
-export { formAnswerer, readAnswers, submitWithAnswers } from "./pauses.ts";
-export type { AnswerPause, FormAnswer } from "./pauses.ts";
-export { noticeForms } from "./open-forms.ts";
-export { checkAndSubmitForm, requireAction } from "./submission.ts";
+export { noticeForms } from "./list.ts";
+export {
+  checkAndSubmitForm,
+  formAnswerer,
+  readAnswers,
+  requireAction,
+  submitWithAnswers,
+} from "./submission.ts";
+export type { AnswerPause, FormAnswer, Submission } from "./submission.ts";
 export { assignedInput } from "./command.ts";

@@ -3,40 +3,38 @@ import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
+import type { ExportBase, ExportTarget } from "./export-target.ts";
 import type { KnownLog } from "./query.ts";
 
-const noCounts = {
-  rows: 0,
-  read: 0,
-  refetched: 0,
-  missing: 0,
-  /** Rows written before their run had ended. */
-  running: 0,
-  /** Rows whose run had no details. */
-  undetailed: 0,
-  /** Waiting runs that left the log. */
-  gone: 0,
-};
-type Counts = typeof noCounts;
-
 /** The progress of an export with one more piece of the log. */
-export interface ExportStep extends Readonly<Counts> {
-  /** Unix second up to which the log is read. */
-  readonly until?: number;
-  /** Unix second from which reading continues into the past; null at the end. */
-  readonly next?: number | null;
+export interface ExportStep {
+  readonly rows: number;
+  readonly read: number;
+  readonly refetched: number;
+  readonly missing: number;
+  /** Rows written before their run had ended. */
+  readonly running: number;
+  /** Rows whose run had no details. */
+  readonly undetailed: number;
+  /** Waiting runs that left the log. */
+  readonly gone: number;
   readonly recent: readonly string[];
   readonly waiting: readonly KnownLog[];
   /** IDs of rows in the previous state that are no longer waiting. */
   readonly settled: readonly string[];
+  /** Unix second up to which the log is read. */
+  readonly until?: number;
+  /** Unix second from which reading continues into the past; null at the end. */
+  readonly next?: number | null;
 }
 
+const noCounts = { rows: 0, read: 0, refetched: 0, missing: 0, running: 0, undetailed: 0, gone: 0 };
 const noProgress: ExportStep = { ...noCounts, recent: [], waiting: [], settled: [] };
 
 /** Counts add up, lists grow, and times are replaced. */
 function addSteps(done: ExportStep, step: Partial<ExportStep>): ExportStep {
   const sum = { ...done, ...step };
-  for (const name of Object.keys(noCounts) as (keyof Counts)[])
+  for (const name of Object.keys(noCounts) as (keyof typeof noCounts)[])
     sum[name] = done[name] + (step[name] ?? 0);
   const { recent = [], waiting = [], settled = [] } = step;
   return {
@@ -55,24 +53,11 @@ export interface ExportEnding {
   readonly summary: Readonly<Record<string, unknown>>;
 }
 
-/** Temporary files of an unfinished export. */
-export interface ExportFiles {
-  /** The rows so far. */
-  readonly part: string;
-  readonly journal: string;
-  /** The file that the rows are appended to, and its size. */
-  readonly base: { readonly path: string; readonly bytes: number } | undefined;
+/** Where the rows of an export go. */
+export interface ExportFiles extends Pick<ExportTarget, "part" | "journal"> {
+  readonly base: ExportBase;
   /** The header of a file without a base. */
   readonly head: string;
-}
-
-/** An unfinished export of an earlier command, from its journal. */
-export interface LeftoverExport {
-  /** The settings at its start. */
-  readonly start: unknown;
-  readonly bytes: number;
-  readonly done: ExportStep;
-  readonly ending: ExportEnding | undefined;
 }
 
 /** Characters and ms after which lines are flushed; flushing each page would take longer. */
@@ -81,7 +66,7 @@ const FLUSH_MS = 5000;
 
 /** Locks the target, also against other containers. Throws `usage` while another export holds it. */
 export async function lockTarget(
-  { journal }: Pick<ExportFiles, "journal">,
+  { journal }: ExportTarget,
   { files, process }: Host,
 ): Promise<() => void> {
   const lock = await onDisk(journal, async () => {
@@ -92,13 +77,19 @@ export async function lockTarget(
   throw usage(`another export is writing to this target (${lock.heldBy})`, lock.next);
 }
 
+/** An unfinished export of an earlier command: the settings at its start, and what it did. */
+export type LeftoverExport = NonNullable<ReturnType<typeof findLeftover>>;
+
 /** The unfinished export in a journal; undefined without one. */
-export function findLeftover({ entries }: Journal): LeftoverExport | undefined {
+export function findLeftover({ entries }: Journal) {
   const begun = entries.findLastIndex((entry) => "begun" in entry);
   if (begun < 0) return undefined;
   const lines = entries.slice(begun);
   // The journal is written by this program only.
-  const flushes = lines.filter(({ bytes }) => typeof bytes === "number") as unknown as Flush[];
+  const flushes = lines.filter(({ bytes }) => typeof bytes === "number") as unknown as readonly {
+    readonly bytes: number;
+    readonly step: ExportStep;
+  }[];
   const ending = lines.findLast((entry) => isObject(entry["ending"]))?.["ending"];
   return {
     start: lines[0]?.["begun"],
@@ -106,19 +97,6 @@ export function findLeftover({ entries }: Journal): LeftoverExport | undefined {
     done: flushes.map(({ step }) => step).reduce(addSteps, noProgress),
     ending: ending as ExportEnding | undefined,
   };
-}
-
-/** A line of the journal after rows were written. */
-interface Flush {
-  /** Size of the file including them. */
-  readonly bytes: number;
-  readonly step: ExportStep;
-}
-
-interface ExportStart {
-  /** What is exported, for the journal. */
-  readonly start: unknown;
-  readonly resumed: LeftoverExport | undefined;
 }
 
 /**
@@ -144,17 +122,12 @@ export class ExportJournal {
   private step = noProgress;
   private flushedAt: number;
 
-  private constructor(
-    place: ExportFiles,
-    journal: Journal,
-    { bytes, done }: Pick<LeftoverExport, "bytes" | "done">,
-    host: Host,
-  ) {
+  private constructor(place: ExportFiles, journal: Journal, host: Host) {
     this.place = place;
     this.journal = journal;
     this.host = host;
-    this.bytes = bytes;
-    this.done = done;
+    this.done = noProgress;
+    this.bytes = place.base?.bytes ?? 0;
     this.flushedAt = host.elapsed();
   }
 
@@ -162,22 +135,28 @@ export class ExportJournal {
   static async open(
     place: ExportFiles,
     journal: Journal,
-    { start, resumed: left }: ExportStart,
+    {
+      start,
+      resumed: left,
+    }: { readonly start: unknown; readonly resumed: LeftoverExport | undefined },
     host: Host,
   ): Promise<ExportJournal> {
     const { files } = host;
-    const { part, base: { bytes: base } = { bytes: 0 } } = place;
+    const { part } = place;
+    const opened = new ExportJournal(place, journal, host);
+    const base = opened.bytes;
     const size = (await files.stat(part))?.size ?? 0;
-    const isComplete = left?.bytes === base || (left && left.bytes > base && size >= left.bytes);
-    const { bytes, done } = isComplete ? left : { bytes: base, done: noProgress };
+    const isComplete = left && (left.bytes === base || (left.bytes > base && size >= left.bytes));
+    if (isComplete) [opened.bytes, opened.done] = [left.bytes, left.done];
+    const { bytes } = opened;
     await onDisk(part, () => (bytes === base ? files.remove(part) : files.truncate(part, bytes)));
     if (!isComplete) {
       await onDisk(place.journal, async () => {
         await journal.remove();
-        await journal.append([{ begun: start, bytes, step: done }]);
+        await journal.append([{ begun: start, bytes, step: noProgress }]);
       });
     }
-    return new ExportJournal(place, journal, { bytes, done }, host);
+    return opened;
   }
 
   /** Adds lines and their progress. They are on disk after the next flush. */
@@ -201,7 +180,7 @@ export class ExportJournal {
         this.bytes += Buffer.byteLength(all);
       });
     }
-    await this.record({ bytes: this.bytes, step: this.step } satisfies Flush);
+    await this.record({ bytes: this.bytes, step: this.step });
     this.text = "";
     this.step = noProgress;
     this.flushedAt = this.host.elapsed();
@@ -232,7 +211,7 @@ export class ExportJournal {
  * rows, nor rows that the next export would write again.
  */
 export async function completeExport(
-  { part, journal }: Pick<ExportFiles, "part" | "journal">,
+  { part, journal }: Pick<ExportTarget, "part" | "journal">,
   { file, state }: ExportEnding,
   { files }: Host,
 ): Promise<void> {

@@ -9,17 +9,24 @@ import { counted } from "../../../lib/text.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { applicationOf, warnIfUnlogged } from "../app/index.ts";
 import type { Application } from "../app/index.ts";
-import { statusFilter } from "./filters.ts";
-import { checkState, readState, recentAfter, stateText, waitingAfter } from "./export-state.ts";
-import type { ExportState } from "./export-state.ts";
-import { baseOf, fileFor, checkNotExisting, relativeTo, exportTarget } from "./export-target.ts";
-import type { ExportTarget } from "./export-target.ts";
+import { statusFilter } from "./command.ts";
+import type { logsExportParams } from "./command.ts";
 import { completeExport, ExportJournal, findLeftover, lockTarget } from "./export-journal.ts";
-import type { ExportFiles, ExportStep, LeftoverExport } from "./export-journal.ts";
-import { logLines } from "./write-lines.ts";
-import type { LogLines } from "./write-lines.ts";
+import type { ExportStep, LeftoverExport } from "./export-journal.ts";
+import {
+  baseOf,
+  checkState,
+  exportTarget,
+  fileFor,
+  logLines,
+  readState,
+  relativeTo,
+  stateText,
+} from "./export-target.ts";
+import type { ExportBase, ExportState, ExportTarget, LogLines } from "./export-target.ts";
 import {
   hasEnded,
   MAX_LATENESS,
@@ -30,34 +37,34 @@ import {
   noticeTimes,
 } from "./query.ts";
 import type { KnownLog, LogQuery } from "./query.ts";
-import type { Context } from "../../task/command-spec.ts";
-import type { logsExportParams } from "./command.ts";
 
 type ExportInput = Input<typeof logsExportParams>;
 
 /** Unfinished runs that are requested before the results are written. */
 const WAITING_BATCH = 50;
 
-/** Settings that hold for all parts of one export. */
-interface Export {
+/** An export before its journal is opened. */
+interface ExportSetting {
   readonly input: ExportInput;
-  readonly concurrency: AdaptiveLimit;
   readonly query: LogQuery;
   readonly context: Context;
   readonly target: ExportTarget;
+}
+
+/** What holds for all parts of one export. */
+interface Export extends ExportSetting {
+  readonly concurrency: AdaptiveLimit;
   readonly application: Application;
   readonly options: ExportState["options"];
-  /** The state of the previous export with this --state. */
+  /** The state of the previous export with this --state, and where it stopped in the target. */
   readonly state: ExportState | undefined;
-  /** Where the previous export with this --state stopped in the target. */
-  readonly base: ExportFiles["base"];
+  readonly base: ExportBase;
   readonly lines: LogLines;
+  readonly journal: ExportJournal;
   /** Unix seconds; `until` only if it was requested. */
   readonly since: number;
   readonly until: number | undefined;
 }
-
-type ExportParts = Pick<Export, "context" | "query" | "target">;
 
 /**
  * Writes every run of a workflow to a file, without duplicates, and yields a summary. The log is read
@@ -77,15 +84,15 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   const target = await exportTarget(input.target, context);
   const release = await lockTarget(target, context.host);
   try {
-    yield* exportTo(input, { context, query, target });
+    yield* exportTo({ input, context, query, target });
   } finally {
     release();
   }
 }
 
 /** The export, while no other command writes to its target. */
-async function* exportTo(input: ExportInput, parts: ExportParts): AsyncGenerator<unknown> {
-  const { context, target } = parts;
+async function* exportTo(setting: ExportSetting): AsyncGenerator<unknown> {
+  const { context, target } = setting;
   const journalFile = await openJournal(target.journal, context.host.files);
   const leftover = findLeftover(journalFile);
   if (leftover?.ending) {
@@ -95,44 +102,43 @@ async function* exportTo(input: ExportInput, parts: ExportParts): AsyncGenerator
     yield summary;
     return requireComplete(Number(summary["read"]), Number(summary["missing"]));
   }
-  const [whole, journal] = await begin(input, parts, journalFile, leftover);
+  const whole = await begin(setting, journalFile, leftover);
   try {
-    await readLog(whole, journal);
-    if (whole.state) await readWaiting(whole, whole.state, journal);
+    await readLog(whole);
+    await readWaiting(whole);
   } catch (error) {
-    throw await keepProgress(error, journal, context);
+    throw await keepProgress(error, whole);
   }
-  const summary = await finish(whole, journal);
-  await printSummary(summary, whole, journal.done);
-  if (journal.done.read === 0) await warnIfUnlogged(context);
+  const summary = await finish(whole);
+  await printSummary(summary, whole);
+  if (summary.read === 0) await warnIfUnlogged(context);
   yield summary;
   requireComplete(summary.read, summary.missing);
 }
 
-/** Throws `partial` if the server hid runs. */
 function requireComplete(read: number, missing: number): void {
   if (missing > 0) throw hiddenRows(read, missing);
 }
 
 /** Opens the journal of a new export, or of the unfinished one of the same command. */
 async function begin(
-  input: ExportInput,
-  { context, query, target }: ExportParts,
+  setting: ExportSetting,
   journalFile: Journal,
   leftover: LeftoverExport | undefined,
-): Promise<[Export, ExportJournal]> {
+): Promise<Export> {
+  const { input, context, query, target } = setting;
   const { host, notice } = context;
-  if (input.state === undefined && !input.overwrite) await checkNotExisting(target, host);
-  const application = await applicationOf(context, { withId: input.state !== undefined });
+  const { state: path } = input;
+  if (path === undefined && !input.overwrite) await baseOf(target, path, undefined, host);
+  const application = await applicationOf(context, { withId: path !== undefined });
   const options = optionsOf(input, target);
-  const state = input.state === undefined ? undefined : await readState(input.state, host.files);
-  if (state) checkState(input.state ?? "", state, application, options);
-  const base =
-    input.state === undefined ? undefined : await baseOf(target, input.state, state, host);
+  const state = path === undefined ? undefined : await readState(path, host.files);
+  if (path !== undefined && state) checkState(path, state, application, options);
+  const base = path === undefined ? undefined : await baseOf(target, path, state, host);
   const start = {
     application: { ...application, id: null },
     options,
-    state: input.state ?? null,
+    state: path ?? null,
     from: state?.until ?? null,
     since: query.since ?? null,
     until: query.until ?? null,
@@ -152,39 +158,58 @@ async function begin(
     await notice(`resuming: ${journal.done.read} runs already read`);
   }
   const concurrency = context.api.limitConcurrency();
-  const settings = { input, concurrency, query, context, target, application, options };
-  return [{ ...settings, state, base, lines, since, until }, journal];
+  const known = { application, options, state, base, since, until };
+  return { ...setting, ...known, concurrency, lines, journal };
 }
 
-/** Puts the file and the state in place. */
-async function finish(whole: Export, journal: ExportJournal) {
-  const { input, context, target, application, options, state, base } = whole;
+async function finish(whole: Export) {
+  const { input, context, target, state, base, journal } = whole;
   const { done } = journal;
   const withFile = done.rows > 0 || (target.kind === "file" && base === undefined);
-  const until = done.until ?? 0;
-  const file = withFile ? await fileFor(target, timeOf(until), context.host) : null;
-  const summary = summaryOf(whole, done, file);
-  const stateAfter = (path: string, bytes: number): ExportState => ({
+  const file = withFile ? await fileFor(target, timeOf(done.until ?? 0), context.host) : null;
+  const summary = {
+    rows: done.rows,
+    read: done.read,
+    refetched: done.refetched,
+    missing: done.missing,
+    waiting: waitingAfter(state, done).length,
+    running: done.running,
+    file,
+    since: whole.since === 0 ? null : timeOf(whole.since),
+    until: timeOf(done.until ?? 0),
+  };
+  const { state: path } = input;
+  await journal.end(withFile, (bytes) => ({
+    file,
+    summary,
+    state: path === undefined ? null : { path, text: stateText(stateAfter(path, bytes, whole)) },
+  }));
+  return summary;
+}
+
+/** The state for the next export; the file has that many bytes now. */
+function stateAfter(path: string, bytes: number, whole: Export): ExportState {
+  const { application, options, state, target, context, journal } = whole;
+  const { recent, until = 0 } = journal.done;
+  return {
     application,
     options,
     since: state?.since ?? whole.since,
     until,
-    recent: recentAfter(state, done),
-    waiting: waitingAfter(state, done),
+    // An export that ends before the previous one sees only some of its last minute.
+    recent: until === state?.until ? [...new Set([...state.recent, ...recent])] : recent,
+    waiting: waitingAfter(state, journal.done),
     file:
       target.kind === "directory"
         ? null
         : { path: relativeTo(path, target.path, context.host), bytes },
-  });
-  await journal.end(withFile, (bytes) => ({
-    file,
-    summary,
-    state:
-      input.state === undefined
-        ? null
-        : { path: input.state, text: stateText(stateAfter(input.state, bytes)) },
-  }));
-  return summary;
+  };
+}
+
+/** Unfinished runs that a later export writes. */
+function waitingAfter(state: ExportState | undefined, done: ExportStep): readonly KnownLog[] {
+  const settled = new Set(done.settled);
+  return [...(state?.waiting ?? []).filter(({ id }) => !settled.has(id)), ...done.waiting];
 }
 
 /** The options of an export by the names of its flags, without times; JSON omits undefined ones. */
@@ -214,21 +239,21 @@ function isSame({ start }: LeftoverExport, now: Readonly<Record<string, unknown>
 }
 
 /** Reads the log window by window, from where an interrupted export stopped. */
-async function readLog(whole: Export, journal: ExportJournal): Promise<void> {
-  const { query, context, state, since } = whole;
+async function readLog(whole: Export): Promise<void> {
+  const { input, query, context, state, since, until: end, journal } = whole;
   if (journal.done.next === null) return;
   const known = new Set([...(state?.recent ?? []), ...(state?.waiting ?? []).map(({ id }) => id)]);
   const sent = {
     ...query.sent,
     ...(since > 0 && { created_at__after: timeOf(since) }),
-    ...(whole.until !== undefined && { created_at__before: timeOf(whole.until) }),
+    ...(end !== undefined && { created_at__before: timeOf(end) }),
   };
-  for await (const window of context.api.windows(listWorkflowLogs, sent, {
-    last: journal.done.next,
-  })) {
+  const last = journal.done.next;
+  for await (const window of context.api.windows(listWorkflowLogs, sent, { last })) {
     const until = journal.done.until ?? Math.max(window.to, state?.until ?? 0);
     const rows = window.rows.filter(({ id }) => !known.has(id));
     const isRecent = ({ created_at }: WorkflowLog) => created_at >= until - MAX_LATENESS;
+    const recent = input.state === undefined ? [] : window.rows.filter(isRecent);
     const { text, step } = await formatRows(rows, whole);
     await journal.add(text, {
       ...step,
@@ -237,9 +262,7 @@ async function readLog(whole: Export, journal: ExportJournal): Promise<void> {
       read: rows.length,
       refetched: window.again + window.rows.length - rows.length,
       missing: window.missing,
-      ...(whole.input.state !== undefined && {
-        recent: window.rows.filter(isRecent).map(({ id }) => id),
-      }),
+      recent: recent.map(({ id }) => id),
     });
     const { read } = journal.done;
     context.progress({ done: read, total: read + window.left, unit: "runs" });
@@ -248,14 +271,9 @@ async function readLog(whole: Export, journal: ExportJournal): Promise<void> {
 }
 
 /** Requests the runs that were unfinished at the previous export. */
-async function readWaiting(
-  whole: Export,
-  state: ExportState,
-  journal: ExportJournal,
-): Promise<void> {
-  const { context, concurrency } = whole;
-  const settled = new Set(journal.done.settled);
-  const open = state.waiting.filter(({ id }) => !settled.has(id));
+async function readWaiting(whole: Export): Promise<void> {
+  const { state, context, concurrency, journal } = whole;
+  const open = waitingAfter(state, { ...journal.done, waiting: [] });
   for (let at = 0; at < open.length; at += WAITING_BATCH) {
     const batch = open.slice(at, at + WAITING_BATCH);
     const results = await mapAll(batch, concurrency, (log) => logOf(log, context));
@@ -280,31 +298,27 @@ async function formatRows(
 ): Promise<{ readonly text: string; readonly step: Partial<ExportStep> }> {
   const waits = (log: WorkflowLog) => input.state !== undefined && !hasEnded(log);
   const logs = rows.filter((log) => !waits(log) && (query.keeps?.(log) ?? true));
-  const details = input.with_detail
-    ? await mapAll(logs, concurrency, (log) => runDetail(log, context))
-    : [];
+  const detailed = input.with_detail ? logs : [];
+  const details = await mapAll(detailed, concurrency, (log) => runDetail(log, context));
   return {
     text: lines.of(logs.map((log, at) => ({ log, detail: details[at] }))),
     step: {
       rows: logs.length,
       running: logs.filter((log) => !hasEnded(log)).length,
       undetailed: details.filter((detail) => detail === null).length,
-      waiting: rows.filter(waits).map(known),
+      waiting: rows.filter(waits).map(({ id, workflow_run: run, created_at }) => ({
+        id,
+        workflow_run: run && { id: run.id },
+        created_at,
+      })),
     },
   };
 }
 
-const known = ({ id, workflow_run, created_at }: WorkflowLog): KnownLog => ({
-  id,
-  workflow_run: workflow_run && { id: workflow_run.id },
-  created_at,
-});
-
 /** Saves the progress before an error ends the command, and adds how to resume. */
 async function keepProgress(
   error: unknown,
-  journal: ExportJournal,
-  { signal, notice }: Context,
+  { journal, context: { signal, notice } }: Export,
 ): Promise<unknown> {
   if (error instanceof CliError && error.info.code === "disk") return error;
   await journal.flush().catch(() => {}); // the first error is the one to report
@@ -314,25 +328,12 @@ async function keepProgress(
   return error;
 }
 
-const summaryOf = ({ state, since }: Export, done: ExportStep, file: string | null) => ({
-  rows: done.rows,
-  read: done.read,
-  refetched: done.refetched,
-  missing: done.missing,
-  waiting: waitingAfter(state, done).length,
-  running: done.running,
-  file,
-  since: since === 0 ? null : timeOf(since),
-  until: timeOf(done.until ?? 0),
-});
-
 async function printSummary(
-  { rows, refetched, waiting, running, file }: ReturnType<typeof summaryOf>,
-  { query, state, context }: Export,
-  { read, gone, undetailed }: ExportStep,
+  { rows, read, refetched, waiting, running, file }: Awaited<ReturnType<typeof finish>>,
+  { query, state, context, journal }: Export,
 ): Promise<void> {
-  const runs = (count: number) => counted(count, "run");
-  const count = state ? counted(rows, "more run") : runs(rows);
+  const { gone, undetailed } = journal.done;
+  const count = counted(rows, state ? "more run" : "run");
   const unfinished = (count: number) => counted(count, "unfinished run");
   const parts = [
     file === null ? count : `${count} in ${file}`,
@@ -340,8 +341,8 @@ async function printSummary(
     ...(refetched > 0 ? [`${counted(refetched, "row")} fetched again`] : []),
     ...(running > 0 ? [`${unfinished(running)} written in their current state`] : []),
     ...(waiting > 0 ? [`${unfinished(waiting)} left for a later export`] : []),
-    ...(gone > 0 ? [`${runs(gone)} removed from the log before finishing`] : []),
-    ...(undetailed > 0 ? [`${runs(undetailed)} without details`] : []),
+    ...(gone > 0 ? [`${counted(gone, "run")} removed from the log before finishing`] : []),
+    ...(undetailed > 0 ? [`${counted(undetailed, "run")} without details`] : []),
   ];
   await context.notice(parts.join("; "));
 }

@@ -1,6 +1,6 @@
-export { isTransient } from "./follow.ts";
 export {
   hasEnded,
+  isTransient,
   loggedRun,
   logOf,
   logQuery,
@@ -8,5 +8,5 @@ export {
   warnIfKeywordTruncated,
 } from "./query.ts";
 export type { LoggedRun, LogQuery } from "./query.ts";
-export { logFields, logFilters, statusFilter } from "./filters.ts";
-export type { LogFilters } from "./filters.ts";
+export { logFields, logFilters, statusFilter } from "./command.ts";
+export type { LogFilters } from "./command.ts";

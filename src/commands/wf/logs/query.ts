@@ -1,16 +1,16 @@
 import type { CallOptions } from "../../../api/calls.ts";
 import { localClock } from "../../../lib/numbers.ts";
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
-import { CliError, usage } from "../../../errors.ts";
+import { ApiError, CliError, usage } from "../../../errors.ts";
 import { readColumns } from "../../../operations/operation.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
 import type { ConditionField, Scope } from "../../conditions/index.ts";
-import { isSentStatus, logFields, statusFilter } from "./filters.ts";
-import type { LogFilters } from "./filters.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isSentStatus, logFields, statusFilter } from "./command.ts";
+import type { LogFilters } from "./command.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** Seconds by which a run may appear late in the log; the next read starts that much earlier. */
@@ -37,19 +37,14 @@ export function logQuery(
   input: LogFilters,
   { changing }: { readonly changing: boolean } = { changing: false },
 ): LogQuery {
-  const {
-    where = [],
-    keyword,
-    created_by_end_user_session_id: endUser,
-    created_by_account,
-  } = input;
-  const tests: ((log: WorkflowLog) => boolean)[] = where
-    .map((text) => parseCondition("--where", text, logScope))
-    .map(
-      ({ evaluate }) =>
-        (log) =>
-          evaluate(log).passed === true,
-    );
+  const { where = [], keyword, created_by_account } = input;
+  const endUser = input.created_by_end_user_session_id;
+  const conditions = where.map((text) => parseCondition("--where", text, logScope));
+  const tests = conditions.map(
+    ({ evaluate }) =>
+      (log: WorkflowLog): boolean =>
+        evaluate(log).passed === true,
+  );
   const status = statusFilter(input);
   const sentStatus = !changing && isSentStatus(status) ? status : undefined;
   if (status !== sentStatus) tests.push((log) => log.workflow_run?.status === status);
@@ -114,12 +109,19 @@ export async function noticeTimes(
 
 /** Whether the run of this row has ended. A purged or unknown run does not change any more. */
 export const hasEnded = ({ workflow_run: run }: WorkflowLog): boolean =>
-  !run || run.status === null || isEnded(run.status) || run.finished_at !== null;
+  !run?.status || isEnded(run.status) || run.finished_at !== null;
+
+/** Whether a later request may succeed. */
+export function isTransient(error: unknown): error is CliError {
+  if (!(error instanceof CliError)) return false;
+  if (error.info.retryable === true) return true;
+  return error instanceof ApiError ? error.response.status >= 500 : error.kind === "network";
+}
 
 /** The fields needed to find a log row again. */
 export interface KnownLog {
   readonly id: string;
-  readonly workflow_run: { readonly id: string } | null;
+  readonly workflow_run?: { readonly id: string } | null | undefined;
   readonly created_at: number;
 }
 
@@ -157,16 +159,14 @@ export async function runDetail(
 /** The columns of `wf logs`, in their order. */
 export const logColumns = readColumns(listWorkflowLogs.returns.columns);
 
-const logField = (name: keyof typeof logFields): ConditionField<WorkflowLog> => {
-  const column = logColumns.find(({ label }) => label === name);
-  return {
-    kind: logFields[name],
-    read: (log) => ({ value: column?.value(log) ?? undefined, missing: "differs", actual: "" }),
-  };
-};
-
 const fields = Object.fromEntries(
-  Object.keys(logFields).map((name) => [name, logField(name as keyof typeof logFields)]),
+  Object.entries(logFields).map(([name, kind]) => {
+    const column = logColumns.find(({ label }) => label === name);
+    const valueOf = (log: WorkflowLog) => column?.value(log) ?? undefined;
+    const read = (log: WorkflowLog) =>
+      ({ value: valueOf(log), missing: "differs", actual: "" }) as const;
+    return [name, { kind, read }];
+  }),
 ) as Readonly<Record<keyof typeof logFields, ConditionField<WorkflowLog>>>; // a field for each key
 
 /** What conditions of --where can be about: the columns of a row. */
@@ -176,23 +176,7 @@ const logScope: Scope<WorkflowLog> = {
 };
 
 /** The run of a log row; fields are undefined if the row lacks them. */
-export interface LoggedRun {
-  readonly run: string | undefined;
-  /** The server's status; `purged` if only the log row is left of the run. */
-  readonly status: string;
-  /** Unix second of the log row, by which the server filters. */
-  readonly at: number | undefined;
-  /** Duration of an ended run. */
-  readonly seconds: number | undefined;
-  /** Whether it is unknown, because the run was paused. */
-  readonly untimed: boolean;
-  readonly tokens: number | undefined;
-  readonly steps: number | undefined;
-  readonly error: string | undefined;
-  readonly version: string | undefined;
-  /** End user, or the account's e-mail address. */
-  readonly user: string | undefined;
-}
+export type LoggedRun = ReturnType<typeof loggedRun>;
 
 /** Unix seconds up to the year 2106. A file may hold any number, and periods are enumerated. */
 const isTime = (second: number | null | undefined): second is number =>
@@ -200,36 +184,37 @@ const isTime = (second: number | null | undefined): second is number =>
 
 type Run = NonNullable<WorkflowLog["workflow_run"]>;
 
+/** Times in whole seconds are off by less than this. */
+const ROUNDING_SECONDS = 2;
+
 /** Reads a log row; one of a file may lack any field. */
-export function loggedRun(log: Partial<WorkflowLog>): LoggedRun {
+export function loggedRun(log: Partial<WorkflowLog>) {
   const run: Partial<Run> = log.workflow_run ?? {};
-  const status = log.workflow_run === null ? "purged" : (run.status ?? "unknown");
+  // Only the log row is left of a purged run.
+  const status: string = log.workflow_run === null ? "purged" : (run.status ?? "unknown");
   const ended = isEnded(status);
+  const { elapsed_time: elapsed, created_at: started, finished_at: finished } = run;
+  const isKnown = typeof started === "number" && typeof finished === "number";
+  const span = isKnown ? finished - started : undefined;
+  const measured = typeof elapsed === "number" ? elapsed : undefined;
+  // The server's time is exact, but that of a run which continued after a pause covers only the last
+  // part, and the time from start to finish covers the wait, too (server §13).
+  const untimed =
+    ended && span !== undefined && measured !== undefined && span - measured >= ROUNDING_SECONDS;
   return {
     run: run.id || undefined,
     status,
+    /** Unix second of the log row, by which the server filters. */
     at: isTime(log.created_at) ? log.created_at : undefined,
-    ...(ended ? duration(run) : { seconds: undefined, untimed: false }),
+    /** Duration of an ended run. */
+    seconds: ended && !untimed ? (measured ?? span) : undefined,
+    /** Whether it is unknown, because the run was paused. */
+    untimed,
     tokens: ended ? (run.total_tokens ?? undefined) : undefined,
     steps: run.total_steps ?? undefined,
     error: run.error || undefined,
     version: run.version ?? undefined,
+    /** End user, or the account's e-mail address. */
     user: log.created_by_end_user?.session_id ?? log.created_by_account?.email,
   };
-}
-
-/** Times in whole seconds are off by less than this. */
-const ROUNDING_SECONDS = 2;
-
-/**
- * The server's elapsed time, which is exact. For a run that continued after a pause it covers only the
- * last part, and the time from start to finish also covers the wait (server §13).
- */
-function duration(run: Partial<Run>): Pick<LoggedRun, "seconds" | "untimed"> {
-  const { elapsed_time: elapsed, created_at: started, finished_at: finished } = run;
-  const isKnown = typeof started === "number" && typeof finished === "number";
-  const span = isKnown ? finished - started : undefined;
-  if (typeof elapsed !== "number") return { seconds: span, untimed: false };
-  const untimed = span !== undefined && span - elapsed >= ROUNDING_SECONDS;
-  return { seconds: untimed ? undefined : elapsed, untimed };
 }

@@ -144,8 +144,7 @@ function fieldSchema(field: Field): Schema {
   }
 }
 
-const isPlain = (value: unknown): boolean =>
-  typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+const isPlain = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value);
 
 const fileSchema: Schema = { type: "string", pattern: "^https?://" };
 

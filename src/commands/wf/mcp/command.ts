@@ -1,6 +1,5 @@
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
-import { sendMessage } from "../../../operations/chats.ts";
-import { createCompletion } from "../../../operations/completions.ts";
+import { sendMessage, createCompletion } from "../../../operations/chats.ts";
 import { submitForm } from "../../../operations/forms.ts";
 import { local, noContent } from "../../../operations/operation.ts";
 import { runWorkflow } from "../../../operations/workflows.ts";

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createRequestStateCodec } from "@modelcontextprotocol/server";
 import { usage } from "../../../errors.ts";
-import { sendMessage, stopMessage } from "../../../operations/chats.ts";
-import { createCompletion } from "../../../operations/completions.ts";
+import { sendMessage, stopMessage, createCompletion } from "../../../operations/chats.ts";
 import { submitForm } from "../../../operations/forms.ts";
 import { retryOf } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";

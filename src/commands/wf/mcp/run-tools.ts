@@ -1,8 +1,7 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import { isObject, own } from "../../../lib/json.ts";
 import { getForm } from "../../../operations/forms.ts";
-import { sendMessage } from "../../../operations/chats.ts";
-import { createCompletion } from "../../../operations/completions.ts";
+import { sendMessage, createCompletion } from "../../../operations/chats.ts";
 import { asText } from "../../../operations/operation.ts";
 import { getWorkflowRun, runWorkflow } from "../../../operations/workflows.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
@@ -12,6 +11,7 @@ import type { ClientRequest, OfferedTool } from "../../shared/mcp/index.ts";
 import { citations, ReplyPrinter, ReplyCollector } from "../chat/index.ts";
 import { followDisplayed, startStream } from "../follow/index.ts";
 import { checkAndSubmitForm, formAnswerer, requireAction } from "../forms/index.ts";
+import type { Submission } from "../forms/index.ts";
 import { inputSchemas, inputValues } from "./applications.ts";
 import type { OfferedApplication } from "./applications.ts";
 import { answerOf, pausedResult, questionFor, questionKey } from "./pauses.ts";
@@ -31,6 +31,13 @@ export interface RunSetting {
   ): Promise<T>;
   /** Signs what a question keeps until it is answered. */
   mint(state: QuestionState): Promise<string>;
+}
+
+/** One call of a tool. */
+interface RunCall {
+  readonly app: string | undefined;
+  readonly request: ClientRequest;
+  readonly setting: RunSetting;
 }
 
 type RunResult = Promise<CallToolResult | InputRequiredResult>;
@@ -67,15 +74,14 @@ export function applicationTool(application: OfferedApplication, setting: RunSet
     inputSchema: argumentsOf(application),
     outputSchema,
     annotations,
-    call: (values, request) =>
-      answeringUser(app, request, setting, () =>
+    call(values, request) {
+      const call = { app, request, setting };
+      return answeringUser(call, () =>
         setting.within(app, request, async (context) =>
-          finish(app, await startRun(application, values, request, context), request, {
-            context,
-            setting,
-          }),
+          finish(call, await startRun(application, values, request, context), context),
         ),
-      ),
+      );
+    },
   };
 }
 
@@ -153,9 +159,8 @@ export const answerTool = (
     const { run_id, form_token, action, inputs } = values;
     const state = { app: app ?? null, run: String(run_id), token: String(form_token) };
     const submission = { action: String(action), inputs: isObject(inputs) ? inputs : {} };
-    return answeringUser(app, request, setting, () =>
-      continueRun(app, state, submission, { request, setting }),
-    );
+    const call = { app, request, setting };
+    return answeringUser(call, () => continueRun(call, state, submission));
   },
 });
 
@@ -188,88 +193,80 @@ export const appOf = (
  * Continues with the reply of the user if this request brings one; the run was started by an earlier
  * request and is never started again.
  */
-async function answeringUser(
-  app: string | undefined,
-  request: ClientRequest,
-  setting: RunSetting,
-  begin: () => RunResult,
-): RunResult {
+async function answeringUser(call: RunCall, begin: () => RunResult): RunResult {
+  const { app, request, setting } = call;
   const state = request.state() as QuestionState | undefined; // signed by this process
   if (state === undefined) return begin();
   const reply = request.reply(questionKey);
-  if (reply?.accepted) return continueRun(app, state, answerOf(reply), { request, setting });
+  if (reply?.accepted) return continueRun(call, state, answerOf(reply));
   return setting.within(app, request, async (context) => {
     const form = { token: state.token, actions: [], inputs: [], values: [] };
     return pausedResult({ app, runId: state.run, forms: [form] }, context);
   });
 }
 
-interface Continuing {
-  readonly request: ClientRequest;
-  readonly setting: RunSetting;
-}
-
 /** Submits a form once and follows its run to the end or the next pause. */
 const continueRun = (
-  app: string | undefined,
+  call: RunCall,
   { run, token }: QuestionState,
-  {
-    action,
-    inputs,
-  }: { readonly action: string; readonly inputs: Readonly<Record<string, unknown>> },
-  { request, setting }: Continuing,
+  submission: Omit<Submission, "assignments">,
 ): RunResult =>
-  setting.within(app, request, async (context) => {
+  call.setting.within(call.app, call.request, async (context) => {
     // A form that is not open any more fails here, and not a run that continues without it.
     const form = await context.api.call(getForm, { form_token: token });
-    requireAction(form, action);
+    requireAction(form, submission.action);
     let isSubmitted = false;
     const answer = formAnswerer(async (open) => {
       if (isSubmitted || !open.some((each) => each.token === token)) return "";
-      await checkAndSubmitForm(token, { action, inputs, assignments: [] }, context, form);
+      await checkAndSubmitForm(token, { ...submission, assignments: [] }, context, form);
       isSubmitted = true;
       return { token };
     });
     const options = { runId: run, reconnect: true, throughPauses: true, snapshot: true, answer };
-    const watched = await watchRun(followDisplayed(options, context), request, context);
-    return finish(app, { ...watched, runId: run }, request, { context, setting });
+    const watched = await watchRun(followDisplayed(options, context), call.request, context);
+    return finish(call, { ...watched, runId: run }, context);
   });
 
 /** The result of a run. Throws remote-failed if it failed or was stopped. */
 async function finish(
-  app: string | undefined,
+  { app, request, setting }: RunCall,
   { reply, outcome, outputs, runId = "" }: FollowedRun,
-  { elicits }: ClientRequest,
-  { context, setting }: { readonly context: Context; readonly setting: RunSetting },
+  context: Context,
 ): RunResult {
   if (outcome?.status === "paused") {
     const paused = { app, runId, forms: outcome.forms ?? [] };
-    const question = elicits ? await questionFor(paused, setting.mint, context) : undefined;
-    return question ?? pausedResult(paused, context);
+    const question = request.elicits && (await questionFor(paused, setting.mint, context));
+    return question || pausedResult(paused, context);
   }
   const notices: string[] = [];
   if (outcome)
     await raiseOutcome(runId, outcome, (text) => Promise.resolve(void notices.push(text)));
   const response = reply.response();
-  const all = outputs ?? (await outputsOf(runId, response.message_id, context));
-  const sources = citations(response);
   const { answer, conversation_id, message_id } = response;
-  const isReply = message_id !== undefined;
+  const status = outcome?.status ?? "succeeded";
+  const common = { status, ...(runId !== "" && { run_id: runId }) };
+  if (message_id === undefined) {
+    // The last event of a run may not have been seen.
+    const record = outputs ?? (runId === "" ? undefined : await readOutputs(runId, context));
+    return structuredResult(
+      { ...common, outputs: record },
+      { text: shownOutputs(record), notices },
+    );
+  }
+  const text = asText(answer);
+  const sources = citations(response);
   const value = {
-    status: outcome?.status ?? "succeeded",
-    ...(runId !== "" && { run_id: runId }),
-    ...(isReply ? { answer: asText(answer), message_id: asText(message_id) } : { outputs: all }),
-    ...(isReply && conversation_id !== undefined && { conversation_id: asText(conversation_id) }),
+    ...common,
+    answer: text,
+    message_id: asText(message_id),
+    ...(conversation_id !== undefined && { conversation_id: asText(conversation_id) }),
     ...(sources.length > 0 && { sources }),
   };
-  return structuredResult(value, { text: isReply ? asText(answer) : shownOutputs(all), notices });
+  return structuredResult(value, { text, notices });
 }
 
-/** Outputs of a workflow whose last event was not seen. */
-const outputsOf = async (runId: string, message: unknown, context: Context): Promise<unknown> =>
-  message !== undefined || runId === ""
-    ? undefined
-    : (await context.api.call(getWorkflowRun, { workflow_run_id: runId })).outputs;
+const readOutputs = async (workflow_run_id: string, { api }: Context): Promise<unknown> =>
+  (await api.call(getWorkflowRun, { workflow_run_id })).outputs;
 
 /** One text as it is, everything else as JSON. */
 function shownOutputs(outputs: unknown): string {
@@ -283,24 +280,18 @@ function shownOutputs(outputs: unknown): string {
 /** ms between two signs of life of a run without events. */
 const HEARTBEAT = 5000;
 
-/** The end of a run that was watched: its reply, its outputs and how it ended or paused. */
-export interface FollowedRun {
-  readonly reply: ReplyCollector;
-  readonly outputs: unknown;
-  readonly runId: string | undefined;
-  /** Undefined if there is no run behind the reply. */
-  readonly outcome: RunOutcome | undefined;
-}
+/** The end of a run that was watched; without an outcome, there is no run behind the reply. */
+type FollowedRun = Awaited<ReturnType<typeof watchRun>>;
 
 /**
  * Reads the events of a run to their end and reports its progress: the seconds since its start, with the
  * node that runs.
  */
-export async function watchRun<R extends { readonly outcome?: RunOutcome | undefined }>(
+async function watchRun<R extends { readonly outcome?: RunOutcome | undefined }>(
   events: EventBatches<R>,
   { progress }: Pick<ClientRequest, "progress">,
   { host }: Context,
-): Promise<FollowedRun> {
+) {
   const reply = new ReplyCollector();
   const start = host.elapsed();
   let outputs: unknown;

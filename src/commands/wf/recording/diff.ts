@@ -1,20 +1,18 @@
 import { CliError, usage } from "../../../errors.ts";
-import type { Report, Cell, Section } from "../../../output/report-model.ts";
-import { compareRuns, hasOutputs, isSameEnd, runDuration } from "./compare.ts";
-import type { Comparison, NodePair, NodeSide } from "./compare.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { diffJson, fromDifference } from "../../../lib/formats/json-diff.ts";
+import type { JsonDifference } from "../../../lib/formats/json-diff.ts";
+import { formatDuration } from "../../../lib/numbers.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
+import type { Cell, Report, Section } from "../../../output/report-model.ts";
+import { eachSpan, spansOf } from "../../../runs/spans.ts";
 import type { Context } from "../../task/command-spec.ts";
+import type { diffParams } from "./command.ts";
+import { nodeDetails, pairNodes, tableOf } from "./executions.ts";
+import type { NodePair, NodeSide, SectionColumn } from "./executions.ts";
 import { loadTrace } from "./read.ts";
 import type { LoadedTrace } from "./read.ts";
-import type { diffParams } from "./command.ts";
-import { commandLine } from "../../../lib/command-line.ts";
-import { counted } from "../../../lib/text.ts";
-import { formatDuration } from "../../../lib/numbers.ts";
-import { fromDifference } from "../../../lib/formats/json-diff.ts";
-import type { JsonDifference } from "../../../lib/formats/json-diff.ts";
-import { eachSpan, spansOf } from "../../../runs/spans.ts";
-import { nodeDetails, tableOf } from "./executions.ts";
-import type { SectionColumn } from "./executions.ts";
 
 /** Compares two runs. With `exit_code`, throws `gate` as a result if they may differ. */
 export async function* run(
@@ -44,6 +42,62 @@ export async function* run(
       }),
   });
 }
+
+/** An aspect in which two runs can differ; the path is which nodes ran, how often, and how they ended. */
+type Aspect = "status" | "path" | "outputs" | "text";
+
+/** Two runs side by side. */
+type Comparison = ReturnType<typeof compareRuns>;
+
+function compareRuns(a: LoadedTrace, b: LoadedTrace) {
+  const areReplies = a.trace.isReply && b.trace.isReply;
+  const known = areReplies || (a.trace.nodes.length > 0 && b.trace.nodes.length > 0);
+  // Undefined if the nodes, or the outputs, of one run are unknown.
+  const nodes = known ? pairNodes(spansOf(a.trace).top, spansOf(b.trace).top) : undefined;
+  const outputs =
+    hasOutputs(a) && hasOutputs(b) ? [...diffJson(a.trace.outputs, b.trace.outputs)] : undefined;
+  // The streamed texts, unless they are equal, incomplete, or already covered by the outputs.
+  const hasTexts = hasWholeText(a) && hasWholeText(b);
+  const isCovered = outputs !== undefined && outputs.length > 0;
+  const text =
+    hasTexts && !isCovered && a.trace.text !== b.trace.text
+      ? ([a.trace.text, b.trace.text] as const)
+      : undefined;
+  const differs: Readonly<Record<Aspect, boolean>> = {
+    status: a.trace.status !== b.trace.status,
+    path: (nodes ?? []).some(({ a: left, b: right }) => !isSameEnd(left, right)),
+    outputs: isCovered,
+    text: text !== undefined,
+  };
+  const aspects = (Object.keys(differs) as Aspect[]).filter((aspect) => differs[aspect]); // its own keys
+  const redacted = a.trace.redacted || b.trace.redacted;
+  const isSaid = areReplies ? hasTexts : outputs !== undefined;
+  // Aspects that could not be compared, other than by redaction.
+  const unknown: readonly Aspect[] = [
+    ...(nodes ? [] : (["path"] as const)),
+    ...(isSaid || redacted ? [] : [areReplies ? ("text" as const) : ("outputs" as const)]),
+  ];
+  return { a, b, nodes, outputs, text, aspects, unknown };
+}
+
+/** Whether a node ran equally often and ended in the same states in both runs. */
+const isSameEnd = (a: NodeSide | undefined, b: NodeSide | undefined): boolean =>
+  a?.runs === b?.runs && a?.state === b?.state;
+
+/** Whether the trace has the outputs themselves, not redacted ones. */
+const hasOutputs = ({ trace }: LoadedTrace): boolean =>
+  trace.outputs !== undefined && !trace.redacted;
+
+/** Pauses and lost connections skip parts of a text (server §15.6, §18). */
+const hasWholeText = ({ trace }: LoadedTrace): boolean =>
+  !trace.redacted &&
+  !trace.unwatched &&
+  trace.pauses === 0 &&
+  (trace.nodes.length > 0 || trace.isReply);
+
+/** Duration of a run in ms. After a pause, the server's own covers only the last part (server §13). */
+const runDuration = ({ trace }: LoadedTrace): number =>
+  trace.pauses === 0 && trace.elapsed !== undefined ? trace.elapsed * 1000 : spansOf(trace).length;
 
 /** The report of `wf diff`: two runs side by side. */
 function diffReport(comparison: Comparison): Report {

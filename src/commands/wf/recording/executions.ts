@@ -1,25 +1,14 @@
 import { groupBy } from "../../../lib/collect.ts";
 import { own, isObject } from "../../../lib/json.ts";
 import type { Cell, Detail, Heading, Section, Tone } from "../../../output/report-model.ts";
+import { eachSpan } from "../../../runs/spans.ts";
 import type { Span } from "../../../runs/spans.ts";
 
-/** One or several executions of a node. Times are in ms. */
-export interface Executions {
-  readonly spans: readonly Span[];
-  readonly runs: number;
-  /** `succeeded`, or `198 succeeded, 2 failed` for different states. */
-  readonly state: string;
-  readonly tone: Tone;
-  readonly start: number;
-  readonly end: number;
-  /** The sum over all of them, as are the retries and tokens. */
-  readonly took: number;
-  readonly retries: number;
-  readonly tokens: number | undefined;
-}
+/** One or several executions of a node. */
+export type Executions = ReturnType<typeof summaryOf>;
 
-/** Sums up executions of a node, at least one. */
-export function summaryOf(spans: readonly Span[]): Executions {
+/** Sums up executions of a node, at least one: their states, sums of times in ms, retries and tokens. */
+export function summaryOf(spans: readonly Span[]) {
   const sum = (of: (span: Span) => number) => spans.reduce((total, span) => total + of(span), 0);
   const hasTokens = spans.some(({ tokens }) => tokens !== undefined);
   return {
@@ -44,13 +33,14 @@ const tones: Readonly<Record<string, Tone>> = {
 /** The tone of a status; anything but an end is a warning. */
 export const toneOf = (status: string): Tone => own(tones, status) ?? "warn";
 
-function stateOf(spans: readonly Span[]): Pick<Executions, "state" | "tone"> {
+/** `succeeded`, or `198 succeeded, 2 failed` for different states. */
+function stateOf(spans: readonly Span[]) {
   const byStatus = groupBy(spans, ({ status }) => status);
   const states = [...byStatus.keys()];
   const counts = [...byStatus].map(([status, all]) => `${all.length} ${status}`);
   const state = states.length === 1 ? (states[0] ?? "") : counts.join(", ");
   const found = states.map(toneOf);
-  const tone = (["bad", "warn"] as const).find((each) => found.includes(each)) ?? "good";
+  const tone: Tone = (["bad", "warn"] as const).find((each) => found.includes(each)) ?? "good";
   return { state, tone };
 }
 
@@ -103,12 +93,61 @@ export function tableOf<Row>(
 ): Pick<Section, "columns" | "rows"> {
   const shown = columns.filter(({ rare, cell }) => !rare || rows.some((row) => cell(row) !== null));
   return {
-    columns: shown.map(({ label, right, minor, ticks }) => ({
-      label,
-      ...(right && { right }),
-      ...(minor && { minor }),
-      ...(ticks && { ticks }),
-    })),
+    columns: shown,
     rows: rows.map((row) => shown.map(({ cell }) => cell(row))),
   };
+}
+
+/** All executions of a node in one run. */
+export interface NodeSide extends Executions {
+  readonly node: string;
+  readonly nodeId: string;
+  readonly depth: number;
+}
+
+/** A node of both runs or of one of them. */
+export type NodePair = ReturnType<typeof pairNodes>[number];
+
+/**
+ * Pairs the nodes of two runs in the order of the first. Nodes only in the second follow the shared
+ * node they ran after. Nodes match by ID, or by title if the runs share no node IDs:
+ *
+ *     a:  Start  Fetch  End            Start  a b
+ *     b:  Start  Cache  Fetch    →     Cache  - b
+ *                                      Fetch  a b
+ *                                      End    a -
+ */
+export function pairNodes(a: readonly Span[], b: readonly Span[]) {
+  const ids = new Set([...eachSpan(a)].map(([{ nodeId }]) => nodeId));
+  const sharesIds = [...eachSpan(b)].some(([{ nodeId }]) => ids.has(nodeId));
+  const keyOf = ({ nodeId, title }: Span) => (sharesIds ? nodeId : title);
+  const [left, right] = [sidesOf(a, keyOf), sidesOf(b, keyOf)];
+  /** Nodes only in the second run, by the shared node before them. */
+  const added = new Map<string | undefined, string[]>();
+  let shared: string | undefined;
+  for (const key of right.keys()) {
+    if (left.has(key)) shared = key;
+    else added.set(shared, [...(added.get(shared) ?? []), key]);
+  }
+  const keys = [
+    ...(added.get(undefined) ?? []),
+    ...[...left.keys()].flatMap((key) => [key, ...(added.get(key) ?? [])]),
+  ];
+  return keys.map((key) => {
+    const [inA, inB] = [left.get(key), right.get(key)];
+    const { node = "", nodeId = "" } = inA ?? inB ?? {};
+    return { node, nodeId, a: inA, b: inB };
+  });
+}
+
+function sidesOf(spans: readonly Span[], keyOf: (span: Span) => string): Map<string, NodeSide> {
+  const sides = new Map<string, NodeSide>();
+  for (const [key, all] of groupBy(eachSpan(spans), ([span]) => keyOf(span))) {
+    const [first] = all;
+    if (!first) continue;
+    const [{ title, nodeId }, around] = first;
+    const summary = summaryOf(all.map(([span]) => span));
+    sides.set(key, { node: title, nodeId, depth: around.length, ...summary });
+  }
+  return sides;
 }

@@ -7,13 +7,11 @@ import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isIdPrefix, isUuid } from "../../../lib/text.ts";
-import { endingOf } from "../../../runs/outcome.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { endingOf, isEnded } from "../../../runs/outcome.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { traceEvents } from "../expect/index.ts";
 import { followRun } from "../follow/index.ts";
-import type { FollowResult } from "../follow/index.ts";
 import { RECORDING_VERSION } from "./write.ts";
 import type { RecordingEnd } from "./write.ts";
 
@@ -69,11 +67,8 @@ async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace>
   const following = { runId, reconnect: true, throughPauses: false, snapshot: true };
   let problem: CliError | undefined;
   try {
-    const end = ({ outcome }: FollowResult) => {
-      trace.status = endingOf(outcome);
-    };
-    const events = followRun(following, context);
-    await resultOfStream(pipe(events, traceEvents(trace, context), { end }));
+    const events = pipe(followRun(following, context), traceEvents(trace, context));
+    trace.status = endingOf((await resultOfStream(events)).outcome);
   } catch (error) {
     // The nodes received so far are still worth showing.
     if (!(error instanceof CliError) || trace.nodes.length === 0) throw error;
@@ -89,16 +84,7 @@ export interface RecordedEvent extends ServerEvent {
 }
 
 /** Properties of a recording that are known after reading it. */
-export interface RecordingInfo {
-  /** Undefined if the recording command was killed, or for the output of `wf events`. */
-  readonly end: RecordingEnd | undefined;
-  /** Whether times are those at which events arrived, not whole seconds of the server. */
-  readonly timed: boolean;
-  /** Whether texts were replaced by their lengths; true if unknown. */
-  readonly redacted: boolean;
-  /** Number of damaged lines. */
-  readonly damaged: number;
-}
+export type RecordingInfo = RecordingReader["info"];
 
 /** Marks what the trace of a recording lacks. */
 export function markMissing(trace: RunTrace, { damaged, redacted }: RecordingInfo): void {
@@ -122,10 +108,14 @@ const MAX_LEADING_DAMAGED = 20;
 export class RecordingReader {
   private readonly path: string;
   private readonly context: Context;
-  private readonly durations = new NodeDurations();
+  /** When each node began, in ms since the first event. */
+  private readonly starts = new Map<string | undefined, number>();
+  /** Undefined if the recording command was killed, or for the output of `wf events`. */
   private end: RecordingEnd | undefined;
+  /** Whether times are those at which events arrived, not whole seconds of the server. */
   private timed = true;
   private redacted: boolean | undefined;
+  /** Number of damaged lines. */
   private damaged = 0;
   /** ms since the epoch. */
   private start: number | undefined;
@@ -138,7 +128,7 @@ export class RecordingReader {
   }
 
   /** What is known after the last event was read. */
-  get info(): RecordingInfo {
+  get info() {
     const { end, timed, damaged } = this;
     // The head with this flag may be damaged. The output of `wf events` is never redacted.
     return { end, timed, redacted: this.redacted ?? (timed && damaged > 0), damaged };
@@ -201,6 +191,15 @@ export class RecordingReader {
     }
   }
 
+  /** When a node ended, from its duration: the server's times are whole seconds. */
+  private endOf({ event, fields }: ServerEvent): number {
+    if (/^(workflow|node|iteration|loop)_started$/.test(event)) this.starts.set(fields.id, this.at);
+    const elapsed = timeIn(fields.elapsed_time);
+    const start = this.starts.get(fields.id);
+    const isEnd = /_(finished|completed)$/.test(event);
+    return isEnd && elapsed !== undefined && start !== undefined ? start + elapsed * 1000 : this.at;
+  }
+
   /** Returns the event, undefined for the head or the end, or what is wrong with the line. */
   private parse({ number, text }: Line): RecordedEvent | undefined | string {
     const value = attempt((): unknown => JSON.parse(text));
@@ -219,7 +218,7 @@ export class RecordingReader {
       const time = serverTime(parsed);
       this.start ??= time;
       const start = this.start ?? 0;
-      this.at = Math.max(this.at, (time ?? 0) - start, this.durations.endOf(parsed, this.at));
+      this.at = Math.max(this.at, (time ?? 0) - start, this.endOf(parsed));
       return { ...parsed, at: start + this.at };
     }
     if (typeof recording === "number") {
@@ -252,20 +251,6 @@ function rawIn(line: string, value: Readonly<Record<string, unknown>>): string {
 function serverTime({ fields }: ServerEvent): number | undefined {
   const seconds = timeIn(fields.finished_at) ?? timeIn(fields.created_at);
   return seconds === undefined ? undefined : timeIn(seconds * 1000);
-}
-
-/** Computes when nodes ended from their durations, because the server's times are whole seconds. */
-class NodeDurations {
-  private readonly starts = new Map<string | undefined, number>();
-
-  /** ms since the first event; `at` is that of the previous event. */
-  endOf({ event, fields }: ServerEvent, at: number): number {
-    if (/^(workflow|node|iteration|loop)_started$/.test(event)) this.starts.set(fields.id, at);
-    const elapsed = timeIn(fields.elapsed_time);
-    const start = this.starts.get(fields.id);
-    const isEnd = /_(finished|completed)$/.test(event);
-    return isEnd && elapsed !== undefined && start !== undefined ? start + elapsed * 1000 : at;
-  }
 }
 
 /** Largest time value of a Date. */

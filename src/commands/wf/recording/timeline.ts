@@ -1,7 +1,7 @@
 import { groupBy } from "../../../lib/collect.ts";
 import type { Span, Spans } from "../../../runs/spans.ts";
 import { nodeDetails, summaryOf, tableOf, toneOf } from "./executions.ts";
-import type { Executions, SectionColumn } from "./executions.ts";
+import type { SectionColumn } from "./executions.ts";
 import { counted, shortened } from "../../../lib/text.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
 import { CliError } from "../../../errors.ts";
@@ -136,53 +136,41 @@ function notesOf({ trace, timed }: LoadedTrace, spans: Spans, expand: boolean): 
   const all = [...eachSpan(spans.top)].map(([span]) => span);
   const waiting = all.filter(({ waited }) => waited > 0);
   const failed = all.filter(({ error, status }) => error !== undefined && toneOf(status) === "bad");
-  return [
-    ...longestNote(spans),
-    ...(spans.late > LATE * spans.length
-      ? [
-          `Events arrived up to ${formatDuration(spans.late)} late; durations are those of the server.`,
-        ]
-      : []),
+  const notes: (string | false | undefined)[] = [
+    longestNote(spans),
+    spans.late > LATE * spans.length &&
+      `Events arrived up to ${formatDuration(spans.late)} late; durations are those of the server.`,
     ...waiting.map(
       ({ title, waited }) => `${title} waited ${formatDuration(waited)} for human input.`,
     ),
     ...failed
       .slice(0, MAX_ERRORS)
       .map((span) => `${rowLabel(span)}: ${shortened(span.error ?? "", MAX_ERROR)}`),
-    ...(failed.length > MAX_ERRORS ? [`${failed.length - MAX_ERRORS} more nodes failed.`] : []),
-    ...(isCollapsed(spans.top, expand)
-      ? [`More than ${MAX_ROUNDS} rounds share a row with their total time; --expand shows each.`]
-      : []),
-    ...(trace.gaps > 0
-      ? [
-          `Events are missing (${counted(trace.gaps, "gap")}); nodes and loop rounds may be missing too.`,
-        ]
-      : []),
-    ...(timed
-      ? []
-      : ["The file has no times: they are computed from whole seconds and node durations."]),
+    failed.length > MAX_ERRORS && `${failed.length - MAX_ERRORS} more nodes failed.`,
+    isCollapsed(spans.top, expand) &&
+      `More than ${MAX_ROUNDS} rounds share a row with their total time; --expand shows each.`,
+    trace.gaps > 0 &&
+      `Events are missing (${counted(trace.gaps, "gap")}); nodes and loop rounds may be missing too.`,
+    !timed && "The file has no times: they are computed from whole seconds and node durations.",
   ];
+  return notes.filter((note) => typeof note === "string");
 }
 
 /** The node that took most of the run, and the slowest node inside it. */
-function longestNote({ top, length }: Spans): string[] {
+function longestNote({ top, length }: Spans): string | undefined {
   const [longest] = top.toSorted((a, b) => b.took - a.took);
   const percent = longest ? Math.round((100 * longest.took) / length) : 0;
-  if (!longest || percent === 0) return [];
-  const [slowest] = rowsByNode(longest.inner).toSorted((a, b) => b.took - a.took);
+  if (!longest || percent === 0) return undefined;
+  const rows = byNode(longest.inner).map((executions) => rowOf(executions, 0));
+  const [slowest] = rows.toSorted((a, b) => b.took - a.took);
   const inside = slowest
     ? `; inside it, ${slowest.label} took ${formatDuration(slowest.took)}`
     : "";
-  return [`${longest.title} took ${percent} % of the time${inside}.`];
+  return `${longest.title} took ${percent} % of the time${inside}.`;
 }
 
 /** A row of a waterfall: one execution of a node, or all of them in a loop. */
-interface TimelineRow extends Executions {
-  /** Number of loops and iterations around it. */
-  readonly depth: number;
-  /** Title of the node, with its round (`#2 Sort`) or how often it ran (`200× Sort`). */
-  readonly label: string;
-}
+type TimelineRow = ReturnType<typeof rowOf>;
 
 /** Maximum number of rounds that are shown one by one. */
 const MAX_ROUNDS = 5;
@@ -198,10 +186,6 @@ const timelineRows = (spans: readonly Span[], expand: boolean, depth = 0): Timel
 const isCollapsed = (spans: readonly Span[], expand: boolean): boolean =>
   !expand &&
   spans.some(({ rounds = 0, inner }) => rounds > MAX_ROUNDS || isCollapsed(inner, expand));
-
-/** One row per node, for all its executions. */
-const rowsByNode = (spans: readonly Span[]): TimelineRow[] =>
-  byNode(spans).map((executions) => rowOf(executions, 0));
 
 function innerRows(containers: readonly Span[], expand: boolean, depth: number): TimelineRow[] {
   const inner = containers.flatMap((span) => span.inner);
@@ -221,7 +205,8 @@ const byNode = (spans: readonly Span[]) => [...groupBy(spans, ({ nodeId }) => no
 const rowLabel = ({ title, round }: Span): string =>
   round === undefined ? title : `#${round} ${title}`;
 
-function rowOf(executions: readonly Span[], depth: number): TimelineRow {
+/** With the title of the node, and its round (`#2 Sort`) or how often it ran (`200× Sort`). */
+function rowOf(executions: readonly Span[], depth: number) {
   const [label = ""] = executions.map(rowLabel);
   const many = `${executions.length}× ${executions[0]?.title}`;
   return { depth, label: executions.length > 1 ? many : label, ...summaryOf(executions) };

@@ -116,91 +116,71 @@ const alreadyExists = (path: string): CliError =>
     "recordings are never overwritten; choose another name",
   );
 
-/** A stage that records the events if --record is set. */
+/**
+ * A stage that records the events if --record is set: each as it arrives, in whole lines of a new file. A
+ * run without events leaves no file. A disk error does not interrupt the run: it is reported at once, and
+ * the command fails with `failure` if the run itself succeeded.
+ */
 export const recordTo = (
   { record: path, redact = false }: RecordInput,
   context: Context,
-): EventStage<FollowResult> => (path === undefined ? {} : new Recording(path, redact, context));
+): EventStage<FollowResult> => (path === undefined ? {} : recording(path, redact, context));
 
-/**
- * Writes each event to a new file as it arrives, in whole lines. A run without events leaves no file.
- * A disk error does not interrupt the run: it is reported at once, and the command fails with
- * `failure` if the run itself succeeded.
- */
-class Recording implements EventStage<FollowResult> {
-  private readonly path: string;
-  private readonly lines: RecordingLines;
-  private readonly context: Context;
-  private file: AppendFile | undefined;
-  private problem: CliError | undefined;
+function recording(path: string, redact: boolean, context: Context): EventStage<FollowResult> {
+  const { files, cwd } = context.host;
+  const lines = new RecordingLines(redact, context);
+  let file: AppendFile | undefined;
+  let problem: CliError | undefined;
   /** Whether the disk took nothing, so that there is no part to keep. */
-  private isLost = false;
+  let isLost = false;
 
-  constructor(path: string, redact: boolean, context: Context) {
-    this.path = path;
-    this.lines = new RecordingLines(redact, context);
-    this.context = context;
-  }
-
-  async start(): Promise<void> {
-    const { path } = this;
-    const { files } = this.context.host;
-    await files.makeDirectory(dirname(path)).catch((error: unknown) => {
-      throw writeError(path, error);
-    });
-    this.file = await files.create(path).catch((error: unknown) => {
-      throw codeOf(error) === "EEXIST" ? alreadyExists(path) : writeError(path, error);
-    });
-  }
-
-  async batch(events: readonly ServerEvent[]): Promise<readonly ServerEvent[]> {
-    await this.append(this.lines.next(events));
-    return events;
-  }
-
-  async end({ runId, outcome }: FollowResult): Promise<void> {
-    const end = await endOfRun(outcome);
-    await this.close(end);
-    if (!this.problem) {
-      const { cwd } = this.context.host;
-      await saveRun(runId, { recording: resolve(cwd, this.path) }, this.context);
-    }
-    if (this.problem && end.exit === 0) throw this.problem;
-  }
-
-  failed(error: unknown): Promise<void> {
-    return this.close(endOfError(error));
-  }
-
-  abandoned(): Promise<void> {
-    return this.close({ exit: 0, why: "left" });
-  }
-
-  private async close(end: RecordingEnd): Promise<void> {
-    const { isEmpty } = this.lines;
-    if (!isEmpty) await this.append(this.lines.end(end));
-    await this.file?.close().catch((error: unknown) => {
-      this.problem ??= writeError(this.path, error);
-    });
-    if (this.file && (isEmpty || this.isLost)) await this.context.host.files.remove(this.path);
-  }
-
-  private async append(text: string): Promise<void> {
-    if (this.problem) return;
+  const append = async (text: string) => {
+    if (problem) return;
     try {
-      await this.file?.write(text);
+      await file?.write(text);
     } catch (error) {
-      const { message } = writeError(this.path, error);
-      const stat = await this.context.host.files.stat(this.path).catch(() => null);
-      this.isLost = stat?.size === 0;
-      this.problem = new CliError("failure", `incomplete recording: ${message}`, {
+      const { message } = writeError(path, error);
+      const stat = await files.stat(path).catch(() => null);
+      isLost = stat?.size === 0;
+      problem = new CliError("failure", `incomplete recording: ${message}`, {
         sideEffect: "applied",
         isResult: true,
-        hint: `the run itself continued; ${this.isLost ? "nothing was recorded" : "the recorded part can be used"}`,
+        hint: `the run itself continued; ${isLost ? "nothing was recorded" : "the recorded part can be used"}`,
       });
-      await this.context.notice(`${this.problem.message}; following the run without recording`);
+      await context.notice(`${problem.message}; following the run without recording`);
     }
-  }
+  };
+
+  const close = async (end: RecordingEnd) => {
+    if (!lines.isEmpty) await append(lines.end(end));
+    await file?.close().catch((error: unknown) => {
+      problem ??= writeError(path, error);
+    });
+    if (file && (lines.isEmpty || isLost)) await files.remove(path);
+  };
+
+  return {
+    async start() {
+      await files.makeDirectory(dirname(path)).catch((error: unknown) => {
+        throw writeError(path, error);
+      });
+      file = await files.create(path).catch((error: unknown) => {
+        throw codeOf(error) === "EEXIST" ? alreadyExists(path) : writeError(path, error);
+      });
+    },
+    async batch(events) {
+      await append(lines.next(events));
+      return events;
+    },
+    async end({ runId, outcome }) {
+      const end = await endOfRun(outcome);
+      await close(end);
+      if (!problem) await saveRun(runId, { recording: resolve(cwd, path) }, context);
+      else if (end.exit === 0) throw problem;
+    },
+    failed: (error) => close(endOfError(error)),
+    abandoned: () => close({ exit: 0, why: "left" }),
+  };
 }
 
 function writeError(path: string, error: unknown): CliError {

@@ -4,12 +4,11 @@ import { CliError, isFatal } from "../../../errors.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import { rowPlace } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
-import { endingOf, raiseOutcome } from "../../../runs/outcome.ts";
-import { isEnded, isSuccess } from "../../../runs/status.ts";
+import { endingOf, isEnded, isSuccess, raiseOutcome } from "../../../runs/outcome.ts";
 import { batch, withBatchFile } from "../../batch/index.ts";
-import type { BatchFile, BatchRow, RowAttempt, Sending } from "../../batch/index.ts";
+import type { BatchRow, RowAttempt, Sending } from "../../batch/index.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context, RowEnd } from "../../task/command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { runParams } from "./command.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { readRunState } from "../runs/index.ts";
@@ -35,9 +34,9 @@ interface RowResult {
 
 type Inputs = Readonly<Record<string, unknown>>;
 
-/** The run of a row: one to start, or one that an interrupted command has started. */
-export type RowRun = { readonly inputs: Inputs } | { readonly runId: string };
+/** Follows the run of a row: one to start, or one that an interrupted command has started. */
 type Follow = (run: RowRun) => EventBatches<FollowResult>;
+export type RowRun = { readonly inputs: Inputs } | { readonly runId: string };
 
 /**
  * Starts one run for each row of a CSV or JSON Lines file; columns are inputs, which override those
@@ -59,7 +58,11 @@ export function runEach(
         errorsTo: errors_to,
         stopOnError: stop_on_error,
         unknownPlace: ` in ${commandLine("wf logs")}`,
-        rows: () => Promise.resolve(() => rowsWithInputs(file, input, makeInputs)),
+        rows: () =>
+          Promise.resolve(async function* (): AsyncGenerator<BatchRow<Inputs>> {
+            for await (const { rows } of file.parts())
+              for (const row of rows) yield { row, input: await inputsOf(row, input, makeInputs) };
+          }),
         isRepeatable: () => false,
         attempt: (inputs, row) => attempt(inputs, row, follow, context),
         interrupted: (_, row, run) => interrupted(row, run, follow, context),
@@ -70,15 +73,6 @@ export function runEach(
     );
     for await (const { result } of results) yield result;
   });
-}
-
-async function* rowsWithInputs(
-  file: BatchFile,
-  input: EachInput,
-  makeInputs: MakeInputs,
-): AsyncGenerator<BatchRow<Inputs>> {
-  for await (const { rows } of file.parts())
-    for (const row of rows) yield { row, input: await inputsOf(row, input, makeInputs) };
 }
 
 /**
@@ -213,19 +207,12 @@ async function endedRun(
       host.secrets.masked(thrown instanceof CliError ? thrown.message : String(thrown)),
   );
   const { outputs, elapsed_time: elapsed } = record;
-  const why = error && reasonIn(error, run);
+  // Without what other columns tell: `node Fetch: connection refused`.
+  const why = error && error.replace(`run ${run} `, "").replace(/^failed(?: at |: )/, "");
+  const ended = isSuccess(status) ? "ok" : "failed";
   return {
-    end: endOf(status),
+    end: isEnded(status) ? ended : "unknown",
     id: run,
     result: resultOf(row, { status, run, elapsed, outputs, error: why }),
   };
-}
-
-/** The error without what other columns tell: `node Fetch: connection refused`. */
-const reasonIn = (error: string, run: string): string =>
-  error.replace(`run ${run} `, "").replace(/^failed(?: at |: )/, "");
-
-function endOf(status: string): RowEnd {
-  if (!isEnded(status)) return "unknown";
-  return isSuccess(status) ? "ok" : "failed";
 }

@@ -7,7 +7,7 @@ import {
   checkValues,
   parseAssignments,
   requireFiles,
-  askField,
+  askFields,
 } from "../forms/index.ts";
 import type { Field, NamedInputs } from "../forms/index.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -16,10 +16,12 @@ import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { runParams } from "./command.ts";
 
-/** Inputs as `name=value` and as an object. */
-type RawInputs = Pick<RunInput, "input" | "inputs">;
+type RunInput = Input<typeof runParams>;
 
-export type MakeInputs = (raw: RawInputs, from?: NamedInputs) => Promise<Record<string, unknown>>;
+export type MakeInputs = (
+  raw: Pick<RunInput, "input" | "inputs">,
+  from?: NamedInputs,
+) => Promise<Record<string, unknown>>;
 
 /**
  * Reads the input form of the workflow. `makeInputs` parses and checks inputs of the command line or a
@@ -53,8 +55,6 @@ async function readFields(context: Context): Promise<readonly Field[]> {
   }
 }
 
-type RunInput = Input<typeof runParams>;
-
 /**
  * Prompts for required inputs that the command line does not give, if a run could not start without
  * them, and prints the command that needs no prompts. Returns the input with the replies.
@@ -75,8 +75,7 @@ export async function withAskedInputs(
   await requireKind("workflow", context);
   parseAssignments(typed, fields, {}); // a mistake shows before the prompts
   await promptLine(`${counted(missing.length, "required input")}${optionalText(open)}:`);
-  const asked: string[] = [];
-  for (const field of missing) asked.push(...(await askField(field, context)));
+  const asked = await askFields(missing, context);
   const result = { ...input, input: [...typed, ...asked] };
   await notice(`the same without prompts: ${sameCommand(result, context)}`);
   return result;

@@ -4,7 +4,7 @@ import { define, isObject } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { getWorkflowRun } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { Field } from "../forms/index.ts";
 import { inputsIn, shownInput } from "../runs/index.ts";
@@ -14,17 +14,6 @@ import { run as runWorkflow } from "./run.ts";
 
 type RetryInput = Input<typeof retryParams>;
 type Values = Readonly<Record<string, unknown>>;
-
-/** The inputs of a run as they can be sent, and why some cannot. */
-interface Resent {
-  readonly inputs: Values;
-  /** Files that are no input of the form. */
-  readonly files: readonly unknown[];
-  /** By the name of the input. */
-  readonly problems: ReadonlyMap<string, string>;
-  /** Inputs that hold uploaded files, which belong to an end user (server §18). */
-  readonly uploaded: readonly string[];
-}
 
 /** Asks, and runs the workflow again with the inputs of a run. Throws what `wf run` does. */
 export async function* run(
@@ -38,7 +27,7 @@ export async function* run(
   const replaced = new Set((flags.input ?? []).map((each) => each.split("=", 1)[0]));
   const kept = Object.entries(own).filter(([name]) => !replaced.has(name));
   const fieldOf = new Map(fields.map((field) => [field.variable, field]));
-  const resent = resend(new Map(kept), fieldOf, system["files"]);
+  const resent = resend(kept, fieldOf, system["files"]);
   await requireSendable(id, resent, system["user_id"], context);
   for (const [name] of kept)
     if (!fieldOf.has(name))
@@ -68,12 +57,18 @@ const isChat = (id: string, { query, conversation_id }: Values): CliError =>
     })}`,
   });
 
-/** The values of a record as the API takes them. Inputs that were not set are omitted. */
+type Resent = ReturnType<typeof resend>;
+
+/**
+ * The values of a record as the API takes them, the files that are no input of the form, what cannot be
+ * sent by the name of the input, and the inputs that hold uploaded files, which belong to an end user
+ * (server §18). Inputs that were not set are omitted.
+ */
 function resend(
-  own: ReadonlyMap<string, unknown>,
+  own: readonly (readonly [name: string, value: unknown])[],
   fields: ReadonlyMap<string, Field>,
   systemFiles: unknown,
-): Resent {
+) {
   const problems = new Map<string, string>();
   const uploaded = new Set<string>();
   const fileOf = (name: string, value: unknown): unknown => {

@@ -14,8 +14,7 @@ import {
   runWorkflowByIdBlocking,
 } from "../../../operations/workflows.ts";
 import type { WorkflowRun as RunRecord } from "../../../operations/workflows.ts";
-import { outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
-import { isSuccess } from "../../../runs/status.ts";
+import { isSuccess, outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { asEvents } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
@@ -95,8 +94,10 @@ export async function* run(typed: RunInput, context: Context): AsyncGenerator<un
   else await resultOfStream(events); // only the record is printed
   const { only_output: output } = input;
   if (record && output === undefined) yield record;
-  if (output !== undefined && hasOutput(record?.outputs, output))
-    yield formatOutput(record.outputs[output]);
+  if (output !== undefined && hasOutput(record?.outputs, output)) {
+    const value = record.outputs[output];
+    yield typeof value === "string" ? value : JSON.stringify(value);
+  }
   await evaluation.report();
   // The outcome takes precedence over a missing output.
   if (record && output !== undefined) await requireOutput(output, record, context);
@@ -193,10 +194,6 @@ async function* runBlocking(
 
 const hasOutput = (outputs: unknown, name: string): outputs is Readonly<Record<string, unknown>> =>
   isObject(outputs) && Object.hasOwn(outputs, name);
-
-/** A string as it is, everything else as JSON. */
-const formatOutput = (value: unknown): string =>
-  typeof value === "string" ? value : JSON.stringify(value);
 
 /** Throws `not-found` if a successful run lacks the output; a failed run has none. */
 async function requireOutput(

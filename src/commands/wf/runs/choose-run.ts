@@ -1,12 +1,13 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, notFound, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { NEWEST } from "../../../lib/text.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { NEWEST, shortened } from "../../../lib/text.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/status.ts";
+import type { WorkflowRun } from "../../../operations/workflows.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import { askChoice } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { inputsIn, shownInput } from "./run-inputs.ts";
 import { savedRuns } from "./run-state.ts";
 
 /** A run that a command may take. */
@@ -21,31 +22,23 @@ interface ListedRun {
   readonly recording: string | undefined;
 }
 
-/** Which runs a command takes. */
-interface RunFilter {
-  /** Such as `running run`, and several of them. */
-  readonly one: string;
-  readonly many: string;
-  /** What the command gets for a run; undefined if it cannot take it. */
-  value(run: ListedRun, context: Context): string | undefined | Promise<string | undefined>;
-}
+/** Runs of any kind, those that can be stopped, or those whose nodes can be known. */
+type RunKind = keyof typeof filters;
 
+/** Which runs a command takes, and what it gets for a run; undefined if it cannot take it. */
 const filters = {
-  any: { one: "run", many: "runs", value: ({ id }) => id },
+  any: { one: "run", many: "runs", value: ({ id }: ListedRun) => id },
   running: {
     one: "running run",
     many: "running runs",
-    value: ({ id, status }) => (isActive(status) ? id : undefined),
+    value: ({ id, status }: ListedRun) => (isActive(status) ? id : undefined),
   },
   traced: {
     one: "run that is active or was recorded here",
     many: "runs that are active or were recorded here",
     value: placeOf,
   },
-} satisfies Readonly<Record<string, RunFilter>>;
-
-/** Runs of any kind, those that can be stopped, or those whose nodes can be known. */
-type RunKind = keyof typeof filters;
+};
 
 const isActive = (status: string): boolean => !isEnded(status) && status !== "paused";
 
@@ -76,7 +69,12 @@ export async function chooseRun(
       "which run? <run> is missing",
       `${commandLine(command, [NEWEST])} takes the newest ${one}; ${commandLine("wf logs")} lists all`,
     );
-  const runs = await firstOf(takenRuns(kind, context), typed === undefined ? MAX_CHOICES : 1);
+  const runs: TakenRun[] = [];
+  for await (const run of newestRuns(context)) {
+    const value = await filters[kind].value(run, context);
+    if (value !== undefined) runs.push({ run, value });
+    if (runs.length === (typed === undefined ? MAX_CHOICES : 1)) break;
+  }
   const [newest] = runs;
   if (!newest)
     throw notFound(`the application has no ${one}`, `its runs: ${commandLine("wf logs")}`);
@@ -92,19 +90,6 @@ interface TakenRun {
   readonly value: string;
 }
 
-async function* takenRuns(kind: RunKind, context: Context): AsyncGenerator<TakenRun> {
-  for await (const run of newestRuns(context)) {
-    const value = await filters[kind].value(run, context);
-    if (value !== undefined) yield { run, value };
-  }
-}
-
-async function firstOf<T>(values: AsyncIterable<T>, count: number): Promise<readonly T[]> {
-  const found: T[] = [];
-  for await (const value of values) if (found.push(value) === count) break;
-  return found;
-}
-
 /**
  * The runs of the application, newest first: the newest page of its log, or, as chats have none (server
  * §12), those of its runs that were followed on this machine. Of runs that started in the same second,
@@ -116,14 +101,10 @@ async function* newestRuns(context: Context): AsyncGenerator<ListedRun> {
   const runs = logs.flatMap(({ workflow_run: run, created_at }): ListedRun[] => {
     if (!run) return [];
     const { recording, savedAt } = saved.get(run.id) ?? {};
+    const { id, status } = run;
+    const startedAt = run.created_at ?? created_at;
     return [
-      {
-        id: run.id,
-        status: run.status ?? "unknown",
-        startedAt: run.created_at ?? created_at,
-        savedAt: savedAt?.getTime() ?? 0,
-        recording,
-      },
+      { id, status: status ?? "unknown", startedAt, savedAt: savedAt?.getTime() ?? 0, recording },
     ];
   });
   yield* runs.toSorted((a, b) => b.startedAt - a.startedAt || b.savedAt - a.savedAt);
@@ -176,3 +157,36 @@ async function firstInput(id: string, context: Context): Promise<string> {
   const [first] = Object.entries(record ? inputsIn(record).own : {});
   return first ? shownInput(first) : "";
 }
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The inputs of a run: those of its application, and those that the server added (server §13). */
+export interface RunInputs {
+  readonly own: Values;
+  /** Without `sys.` in their names. */
+  readonly system: Values;
+}
+
+/** Reads the inputs in the record of a run; empty if it has none that can be read. */
+export function inputsIn({ inputs }: WorkflowRun): RunInputs {
+  const values: unknown = typeof inputs === "string" ? tryParseJson(inputs) : inputs;
+  const entries = Object.entries(isObject(values) ? values : {});
+  return {
+    own: Object.fromEntries(entries.filter(([name]) => !name.startsWith(SYSTEM))),
+    system: Object.fromEntries(
+      entries.flatMap(([name, value]) =>
+        name.startsWith(SYSTEM) ? [[name.slice(SYSTEM.length), value]] : [],
+      ),
+    ),
+  };
+}
+
+/** How the names of inputs begin that the server added. */
+const SYSTEM = "sys.";
+
+/** Characters of an input where it is one of several things in a line. */
+const MAX_INPUT = 40;
+
+/** An input as one line shows it: `query=hello`. */
+export const shownInput = ([name, value]: readonly [string, unknown]): string =>
+  shortened(`${name}=${typeof value === "string" ? value : JSON.stringify(value)}`, MAX_INPUT);

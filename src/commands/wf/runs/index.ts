@@ -6,8 +6,7 @@ export {
   runOfForm,
   savedRuns,
   saveRun,
+  waitForRun,
 } from "./run-state.ts";
 export type { RunState, NodeFailure } from "./run-state.ts";
-export { waitForRun } from "./wait.ts";
-export { chooseRun } from "./choose-run.ts";
-export { inputsIn, shownInput } from "./run-inputs.ts";
+export { chooseRun, inputsIn, shownInput } from "./choose-run.ts";

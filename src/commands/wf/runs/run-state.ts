@@ -1,8 +1,11 @@
 import { join } from "node:path";
 import type { CallOptions } from "../../../api/calls.ts";
+import { CliError } from "../../../errors.ts";
+import { backoff, delays } from "../../../lib/backoff.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { getWorkflowRun } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded, raiseOutcome } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { attempt, isObject, tryParseJson } from "../../../lib/json.ts";
@@ -36,6 +39,90 @@ export async function readRunState(
 export const outdatedNotice = (runId: string, { status, record }: RunState): string =>
   `run ${runId} ended with status ${status}, as its event stream reported; its record still shows ${record.status}`;
 
+/** Failed polls in a row before giving up. */
+const MAX_FAILURES = 10;
+/**
+ * ms of `running` before a notice. By default a server ends every run after 20 minutes (server §13),
+ * but the record of a stopped one may show `running` forever.
+ */
+const LONG_RUN = 20 * 60_000;
+/** ms of `running` before giving up, unless --timeout is set. */
+const MAX_RUN = 60 * 60_000;
+
+interface WaitInput {
+  readonly workflow_run_id: string;
+  readonly through_pauses?: boolean | undefined;
+}
+
+/** `wf wait`: waits for the end of a run or a pause, yields its record, and throws its outcome. */
+export const runWait = {
+  async *run(input: WaitInput, context: Context): AsyncGenerator<WorkflowRun> {
+    const { workflow_run_id } = input;
+    const state = await waitForRun(input, context);
+    if (state.outdated) await context.notice(outdatedNotice(workflow_run_id, state));
+    yield state.record;
+    await raiseOutcome(workflow_run_id, state, context.notice);
+  },
+};
+
+/**
+ * Polls the record of a run until the run has ended or is paused. Tolerates temporary failures. Throws
+ * `cut` if the record shows `running` for too long.
+ */
+export async function waitForRun(input: WaitInput, context: Context): Promise<RunState> {
+  const { workflow_run_id } = input;
+  let failures = 0;
+  let runningSince = context.host.elapsed();
+  let hasWarned = false;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const state = await readRunState(workflow_run_id, context);
+      failures = 0;
+      const { status } = state;
+      if (isEnded(status) || (status === "paused" && !input.through_pauses)) return state;
+      if (status === "paused") runningSince = context.host.elapsed();
+      const running = context.host.elapsed() - runningSince;
+      if (running > MAX_RUN && context.options.flags.timeout === undefined)
+        throw gaveUp(workflow_run_id);
+      if (running > LONG_RUN && !hasWarned) {
+        hasWarned = true;
+        await context.notice(
+          `the record of run ${workflow_run_id} has shown running for ${minutes(running)}; run ${commandLine("wf events", [workflow_run_id])} to see whether it is active`,
+        );
+      }
+      await context.trace(1, `run ${workflow_run_id} is ${status}`);
+    } catch (error) {
+      if (context.signal.aborted) throw withWaitHint(error, workflow_run_id);
+      const isRecoverable = error instanceof CliError && error.info.retryable === true;
+      if (!isRecoverable || ++failures >= MAX_FAILURES) throw error;
+      await context.notice(`${error.message}; retrying`);
+    }
+    await context.pause(backoff(attempt, delays.run)).catch((error: unknown) => {
+      throw withWaitHint(error, workflow_run_id);
+    });
+  }
+}
+
+const minutes = (ms: number) => `${Math.round(ms / 60_000)} minutes`;
+
+const gaveUp = (run: string) =>
+  new CliError(
+    "cut",
+    `gave up on run ${run}: its record has shown running for ${minutes(MAX_RUN)}, which may be outdated if the run was stopped`,
+    {
+      details: { run },
+      hint: `run ${commandLine("wf events", [run])} to see whether it is active; --timeout sets another limit`,
+    },
+  );
+
+const withWaitHint = (error: unknown, run: string): unknown =>
+  error instanceof CliError
+    ? error.with({
+        sideEffect: undefined,
+        hint: `the run continues; run ${commandLine("wf wait", [run])} to wait again`,
+      })
+    : error;
+
 /** Number of files to keep, about two a run: its start and its end. Older ones are deleted. */
 const MAX_FILES = 400;
 
@@ -44,7 +131,7 @@ interface SavedRun {
   /** The task ID: a run can be stopped only by its task. */
   readonly task?: string | undefined;
   /** The end of a stopped run, whose record may show `running` forever. */
-  readonly end?: RunEnd | undefined;
+  readonly end?: Pick<RunOutcome, "status" | "error"> | undefined;
   /** The nodes at which it failed: the server has no nodes of an ended run (server §15.3). */
   readonly failures?: readonly NodeFailure[] | undefined;
   /** Absolute path of a recording. */
@@ -63,8 +150,6 @@ export interface NodeFailure {
   readonly node: string;
   readonly error: string;
 }
-
-type RunEnd = Pick<RunOutcome, "status" | "error">;
 
 /** One file per run, so that runs saved at the same time do not overwrite each other. */
 const directoryOf = ({ host }: Context) => join(host.directories.state, "runs");
@@ -106,17 +191,12 @@ export const pausedRuns = async (context: Context): Promise<readonly string[]> =
 export const runOfForm = async (token: string, context: Context): Promise<string | undefined> =>
   [...(await savedRuns(context))].find(([, { forms = [] }]) => forms.includes(token))?.[0];
 
-/** A run of this server that was started or followed on this machine. */
-interface KnownRun extends SavedRun {
-  /** When something about it was saved last. */
-  readonly savedAt: Date;
-}
-
 /** The saved runs of this server by ID, newest first: a run that was saved again has several files. */
-export async function savedRuns(context: Context): Promise<ReadonlyMap<string, KnownRun>> {
+export async function savedRuns(context: Context) {
   const base_url = await context.api.baseUrl();
   const directory = directoryOf(context);
-  const runs = new Map<string, KnownRun>();
+  /** With the time at which something about a run was saved last. */
+  const runs = new Map<string, SavedRun & { readonly savedAt: Date }>();
   for (const name of await listedFiles(context)) {
     const id = attempt(() => decodeURIComponent(name.replace(/^\d+-|\.json$/g, "")));
     if (id === undefined || runs.has(id)) continue;

@@ -1,9 +1,9 @@
 import { localClock } from "../../../lib/numbers.ts";
 import type { ConditionResult } from "../../conditions/index.ts";
-import { figureNames } from "./fields.ts";
-import type { Grouping, Unit } from "./fields.ts";
-import { BUCKET_SECONDS, largestGroups, mergeCounts, statsFiguresOf } from "./figures.ts";
-import type { Accumulator, StatsCounts, StatsFigures } from "./figures.ts";
+import { figureKinds, figureNames } from "./command.ts";
+import type { FigureName, Grouping, Unit } from "./command.ts";
+import { BUCKET_SECONDS, largestGroups, StatsCounts, statsFiguresOf } from "./figures.ts";
+import type { Accumulator, StatsFigures } from "./figures.ts";
 import type { ReadTimes, TimeSpan } from "./sources.ts";
 
 /** Figures of runs, and their number by status, most first. */
@@ -13,15 +13,6 @@ const partOf = (counts: StatsCounts) => ({
     [...counts.statuses].sort(([a, left], [b, right]) => right - left || (a < b ? -1 : 1)),
   ),
 });
-
-/** The differences of figures known in both periods. */
-const changes = (figures: StatsFigures, before: StatsFigures) =>
-  Object.fromEntries(
-    figureNames.map((name) => {
-      const [now, then] = [figures[name], before[name]];
-      return [name, now === null || then === null ? null : Number((now - then).toFixed(6))];
-    }),
-  );
 
 /** The figures of the runs with one value of a grouping, null for runs without one. */
 type GroupRow = StatsFigures & { readonly [G in Grouping]?: string | null };
@@ -80,9 +71,14 @@ export function statsData(
   };
 }
 
+/** The figures of the time before, and the differences of figures known in both times. */
 function comparison(figures: StatsFigures, span: TimeSpan, counts: StatsCounts) {
   const part = partOf(counts);
-  return { ...span, ...part, change: changes(figures, part.figures) };
+  const changes = figureNames.map((name) => {
+    const [now, then] = [figures[name], part.figures[name]];
+    return [name, now === null || then === null ? null : Number((now - then).toFixed(6))] as const;
+  });
+  return { ...span, ...part, change: Object.fromEntries(changes) };
 }
 
 const DAY_SECONDS = 86_400;
@@ -114,18 +110,56 @@ function periodsOf(
   let at = Math.floor(since / BUCKET_SECONDS);
   const { key } = periodOf(at);
   while (periodOf(at - 1).key === key) at--;
-  const periods: { start: number; label: string; key: unknown; parts: StatsCounts[] }[] = [];
+  const periods: { start: number; label: string; key: unknown; counts: StatsCounts }[] = [];
   for (; at <= Math.floor(until / BUCKET_SECONDS); at++) {
     const period = periodOf(at);
-    if (periods.at(-1)?.key !== period.key) {
-      periods.push({ ...period, start: at * BUCKET_SECONDS, parts: [] });
-    }
+    if (periods.at(-1)?.key !== period.key)
+      periods.push({ ...period, start: at * BUCKET_SECONDS, counts: new StatsCounts() });
     const part = buckets.get(at);
-    if (part) periods.at(-1)?.parts.push(part);
+    if (part) periods.at(-1)?.counts.merge(part);
   }
-  const rows = periods.map(({ start, label, parts }) => {
-    const { runs, failed_runs, p50, p95, tokens } = statsFiguresOf(mergeCounts(parts));
+  const rows = periods.map(({ start, label, counts }) => {
+    const { runs, failed_runs, p50, p95, tokens } = statsFiguresOf(counts);
     return { start, label, runs, failed_runs, p50, p95, tokens };
   });
   return { unit, time_zone: timeZone, rows };
 }
+
+/** The displayed unit of a figure; empty for numbers. */
+export const unitOf = (figure: FigureName): "" | "%" | "s" =>
+  ({ number: "", share: "%", seconds: "s" } as const)[figureKinds[figure]];
+
+/** A figure without its unit: seconds to the millisecond, shares in percent. */
+export function formatAmount(figure: FigureName, value: number | null): string | number | null {
+  if (value === null || figureKinds[figure] === "number") return value;
+  return figureKinds[figure] === "seconds" ? value.toFixed(3) : (value * 100).toFixed(2);
+}
+
+/** A figure with its unit: `25.300 s`, `4.17 %`. */
+export const formatFigure = (figure: FigureName, value: number): string =>
+  `${formatAmount(figure, value)} ${unitOf(figure)}`.trimEnd();
+
+/** A share from 0 to 1 for a line of text: `89.5 %`, `100 %`. */
+export const formatPercent = (share: number): string =>
+  `${(share * 100).toFixed(1).replace(/\.0$/, "")} %`;
+
+/**
+ * The change of a figure: `+12.5 %`, or `+0.40 points` for shares; null if it is unknown or if there
+ * was nothing in either period.
+ */
+export function formatChange(
+  figure: FigureName,
+  value: number | null,
+  before: number | null,
+): string | null {
+  if (value === null || before === null || (value === 0 && before === 0)) return null;
+  const change = value - before;
+  if (figureKinds[figure] === "share") return `${signed(change * 100, 2)} points`;
+  if (change === 0) return "0.0 %";
+  return before === 0 ? null : `${signed((change / before) * 100, 1)} %`;
+}
+
+const signed = (value: number, digits: number): string => {
+  const text = Math.abs(value).toFixed(digits);
+  return Number(text) === 0 ? text : `${value < 0 ? "-" : "+"}${text}`;
+};

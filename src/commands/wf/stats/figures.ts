@@ -1,61 +1,51 @@
 import { percentile, sum } from "../../../lib/numbers.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { shortened } from "../../../lib/text.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { LoggedRun } from "../logs/index.ts";
-import type { FigureName, Grouping } from "./fields.ts";
+import type { FigureName, Grouping } from "./command.ts";
 
 /** Counts of runs. Every duration and token count is stored, so percentiles are exact. */
-export interface StatsCounts {
-  runs: number;
-  readonly statuses: Map<string, number>;
+export class StatsCounts {
+  runs = 0;
+  readonly statuses = new Map<string, number>();
   /** Durations of ended runs. */
-  readonly seconds: NumberList;
-  readonly tokens: NumberList;
+  readonly seconds = new NumberList();
+  readonly tokens = new NumberList();
   /** Null if no run has any. */
-  steps: number | null;
+  steps: number | null = null;
   /** Ended runs without a duration, because they were paused. */
-  untimed: number;
-}
+  untimed = 0;
 
-export const newStatsCounts = (): StatsCounts => ({
-  runs: 0,
-  statuses: new Map(),
-  seconds: new NumberList(),
-  tokens: new NumberList(),
-  steps: null,
-  untimed: 0,
-});
-
-export function addRun(into: StatsCounts, run: LoggedRun): void {
-  into.runs++;
-  increase(into.statuses, run.status, 1);
-  if (run.seconds !== undefined) into.seconds.push(run.seconds);
-  if (run.tokens !== undefined) into.tokens.push(run.tokens);
-  if (run.steps !== undefined) into.steps = (into.steps ?? 0) + run.steps;
-  if (run.untimed) into.untimed++;
-}
-
-/** The sum of several counts. */
-export function mergeCounts(parts: readonly StatsCounts[]): StatsCounts {
-  const all = newStatsCounts();
-  for (const part of parts) {
-    all.runs += part.runs;
-    for (const [status, runs] of part.statuses) increase(all.statuses, status, runs);
-    all.seconds.append(part.seconds);
-    all.tokens.append(part.tokens);
-    if (part.steps !== null) all.steps = (all.steps ?? 0) + part.steps;
-    all.untimed += part.untimed;
+  add({ status, seconds, tokens, steps, untimed }: LoggedRun): void {
+    this.runs++;
+    this.#count(status, 1);
+    if (seconds !== undefined) this.seconds.push(seconds);
+    if (tokens !== undefined) this.tokens.push(tokens);
+    if (steps !== undefined) this.steps = (this.steps ?? 0) + steps;
+    if (untimed) this.untimed++;
   }
-  return all;
-}
 
-const increase = (counts: Map<string, number>, key: string, by: number) =>
-  counts.set(key, (counts.get(key) ?? 0) + by);
+  /** Adds the runs of other counts. */
+  merge(other: StatsCounts): void {
+    this.runs += other.runs;
+    for (const [status, runs] of other.statuses) this.#count(status, runs);
+    this.seconds.append(other.seconds);
+    this.tokens.append(other.tokens);
+    if (other.steps !== null) this.steps = (this.steps ?? 0) + other.steps;
+    this.untimed += other.untimed;
+  }
+
+  #count(status: string, runs: number): void {
+    this.statuses.set(status, (this.statuses.get(status) ?? 0) + runs);
+  }
+}
 
 /** Figures by name; null without data. */
 export type StatsFigures = ReturnType<typeof statsFiguresOf>;
 
 /** Durations in seconds, shares of ended runs from 0 to 1, and numbers. */
-export function statsFiguresOf({ runs, statuses, ...counts }: StatsCounts) {
+export function statsFiguresOf(counts: StatsCounts) {
+  const { runs, statuses, steps } = counts;
   const seconds = counts.seconds.sorted();
   const tokens = counts.tokens.sorted();
   const countOf = (status: string) => statuses.get(status) ?? 0;
@@ -78,7 +68,7 @@ export function statsFiguresOf({ runs, statuses, ...counts }: StatsCounts) {
     tokens: tokens.length === 0 ? null : sum(tokens),
     tokens_p50: percentile(tokens, 50),
     tokens_p95: percentile(tokens, 95),
-    steps: counts.steps,
+    steps,
   } satisfies Readonly<Record<FigureName, number | null>>;
 }
 
@@ -121,68 +111,56 @@ interface ErrorGroup {
 /** The offset of every time zone is a multiple of this, so it divides all hours and days. */
 export const BUCKET_SECONDS = 900;
 
+/** Bounds the memory for a log in which every error is different. */
+const MAX_ERRORS = 10_000;
+
 /** Counts of the runs read so far, for every section of the report. */
-export interface Accumulator {
-  readonly all: StatsCounts;
+export class Accumulator {
+  readonly all = new StatsCounts();
   /** By Unix second divided by `BUCKET_SECONDS`. */
-  readonly buckets: Map<number, StatsCounts>;
+  readonly buckets = new Map<number, StatsCounts>();
   /** By the error with `<id>` and `<n>` for the parts that differ between runs. */
-  readonly errors: Map<string, ErrorGroup>;
+  readonly errors = new Map<string, ErrorGroup>();
   /** Runs with a new error after `MAX_ERRORS` was reached. */
-  ungroupedErrors: number;
+  ungroupedErrors = 0;
   /** By the value of each grouping, "" for runs without one. */
   readonly groups: ReadonlyMap<Grouping, Map<string, StatsCounts>>;
   /** Unix seconds of the first and the last run. */
   first: number | undefined;
   last: number | undefined;
-}
 
-/** Bounds the memory for a log in which every error is different. */
-const MAX_ERRORS = 10_000;
-
-export const newAccumulator = (by: readonly Grouping[]): Accumulator => ({
-  all: newStatsCounts(),
-  buckets: new Map(),
-  errors: new Map(),
-  ungroupedErrors: 0,
-  groups: new Map(by.map((grouping) => [grouping, new Map()])),
-  first: undefined,
-  last: undefined,
-});
-
-export function addToAccumulator(into: Accumulator, run: LoggedRun): void {
-  addRun(into.all, run);
-  if (run.error !== undefined) addError(into, run.error, run);
-  for (const [grouping, groups] of into.groups)
-    addRun(valueAtKey(groups, run[grouping] ?? "", newStatsCounts), run);
-  const { at } = run;
-  if (at === undefined) return;
-  addRun(valueAtKey(into.buckets, Math.floor(at / BUCKET_SECONDS), newStatsCounts), run);
-  into.first = Math.min(into.first ?? at, at);
-  into.last = Math.max(into.last ?? at, at);
-}
-
-function addError(into: Accumulator, text: string, { at, run }: LoggedRun): void {
-  const error = normalizeError(text);
-  if (into.errors.size >= MAX_ERRORS && !into.errors.has(error)) {
-    into.ungroupedErrors++;
-    return;
+  constructor(by: readonly Grouping[]) {
+    this.groups = new Map(by.map((grouping) => [grouping, new Map()]));
   }
-  const group = valueAtKey(into.errors, error, newErrorGroup);
-  group.runs++;
-  if (group.example_run !== null && (at ?? 0) <= (group.last_seen ?? 0)) return;
-  group.last_seen = at ?? null;
-  group.example_run = run ?? null;
+
+  add(run: LoggedRun): void {
+    const { at, error } = run;
+    this.all.add(run);
+    if (error !== undefined) this.#addError(normalizeError(error), run);
+    for (const [grouping, groups] of this.groups) countsAt(groups, run[grouping] ?? "").add(run);
+    if (at === undefined) return;
+    countsAt(this.buckets, Math.floor(at / BUCKET_SECONDS)).add(run);
+    this.first = Math.min(this.first ?? at, at);
+    this.last = Math.max(this.last ?? at, at);
+  }
+
+  #addError(error: string, { at, run }: LoggedRun): void {
+    let group = this.errors.get(error);
+    if (group === undefined) {
+      if (this.errors.size >= MAX_ERRORS) return void this.ungroupedErrors++;
+      this.errors.set(error, (group = { runs: 0, last_seen: null, example_run: null }));
+    }
+    group.runs++;
+    if (group.example_run !== null && (at ?? 0) <= (group.last_seen ?? 0)) return;
+    group.last_seen = at ?? null;
+    group.example_run = run ?? null;
+  }
 }
 
-const newErrorGroup = (): ErrorGroup => ({ runs: 0, last_seen: null, example_run: null });
-
-function valueAtKey<K, V>(map: Map<K, V>, key: K, newValue: () => V): V {
-  const existing = map.get(key);
-  if (existing) return existing;
-  const value = newValue();
-  map.set(key, value);
-  return value;
+function countsAt<K>(map: Map<K, StatsCounts>, key: K): StatsCounts {
+  let counts = map.get(key);
+  if (counts === undefined) map.set(key, (counts = new StatsCounts()));
+  return counts;
 }
 
 /** The groups with the most runs, and counts of the others. */
@@ -204,6 +182,7 @@ export function largestGroups<G extends { readonly runs: number }>(
   };
 }
 
+/** Characters of an error. */
 const MAX_ERROR = 200;
 
 // Parts that differ between runs: UUIDs, long words with digits, times, long and separate numbers.
@@ -233,5 +212,5 @@ function normalizeError(error: string): string {
     if (kind !== undefined) return match;
     return id !== undefined && /[a-z-]/i.test(id) ? "<id>" : "<n>";
   });
-  return text.length > MAX_ERROR ? `${[...text].slice(0, MAX_ERROR).join("")}…` : text;
+  return shortened(text, MAX_ERROR);
 }

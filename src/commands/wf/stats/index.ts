@@ -1,1 +1,1 @@
-export { figureNames } from "./fields.ts";
+export { figureNames } from "./command.ts";

@@ -4,11 +4,11 @@ import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Plot, ReportPage, Section, Tile } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { applicationOf } from "../app/index.ts";
+import { figureKinds, figureNames } from "./command.ts";
+import type { FigureName } from "./command.ts";
+import { formatChange, formatFigure, formatPercent } from "./data.ts";
 import type { StatsData } from "./data.ts";
-import { figureKinds, figureNames, formatChange, formatFigure, formatPercent } from "./fields.ts";
-import type { FigureName } from "./fields.ts";
-import { titleOf, withoutEmpty } from "./screen.ts";
-import { sectionsOf } from "./tables.ts";
+import { beforeCells, sectionsOf, titleOf, withoutEmpty } from "./tables.ts";
 
 /** The page of `wf stats`. Runs of the server are named with their application, if it tells its name. */
 export async function statsPage(
@@ -96,7 +96,7 @@ function plotsOf({ unit, rows }: StatsData["periods"]): Plot[] {
 }
 
 /** All figures with their units, and those of the time before. */
-function figuresOf({ figures, before }: StatsData): Section {
+function figuresOf(data: StatsData): Section {
   const text = (name: FigureName, value: number | null): Cell =>
     value === null || figureKinds[name] === "number" ? value : formatFigure(name, value);
   return {
@@ -104,17 +104,12 @@ function figuresOf({ figures, before }: StatsData): Section {
     columns: [
       left("figure"),
       right("value"),
-      ...(before ? [right("before"), right("change")] : []),
+      ...(data.before ? [right("before"), right("change")] : []),
     ],
     rows: figureNames.map((name): Cell[] => [
       name.replace("_", " "),
-      text(name, figures[name]),
-      ...(before
-        ? [
-            text(name, before.figures[name]),
-            formatChange(name, figures[name], before.figures[name]),
-          ]
-        : []),
+      text(name, data.figures[name]),
+      ...beforeCells(data, name, text),
     ]),
   };
 }

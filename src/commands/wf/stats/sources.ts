@@ -7,7 +7,7 @@ import { hasEnded, loggedRun, statusFilter } from "../logs/index.ts";
 import type { LogQuery, LoggedRun, LogFilters } from "../logs/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, own } from "../../../lib/json.ts";
 import { linesOf } from "../../../lib/formats/lines.ts";
 import { readFileRows } from "../../../lib/formats/rows-file.ts";
 import type { Mistake } from "../../../lib/formats/rows-file.ts";
@@ -85,18 +85,15 @@ export async function runsFromFile(
   context: Context,
 ): Promise<ReadTimes> {
   const matches = fileFilter(filters);
-  const until =
-    requested ??
-    (since === undefined ? undefined : Math.floor(context.host.now().getTime() / 1000));
+  const { notice, host } = context;
+  const now = Math.floor(host.now().getTime() / 1000);
+  const until = requested ?? (since === undefined ? undefined : now);
   const before =
-    sink.before && since !== undefined && until !== undefined
-      ? timeBefore({ since, until })
-      : undefined;
-  const damaged: { line: number; reason: string }[] = [];
+    sink.before && since !== undefined && until !== undefined && timeBefore({ since, until });
+  const first: { readonly line: number; readonly reason: string }[] = [];
   const counts = { read: 0, damaged: 0, duplicates: 0, timeless: 0, before: 0 };
-  const logs = logsOfFile(file, context, (line, reason) => {
-    counts.damaged++;
-    if (damaged.length < MAX_REPORTED) damaged.push({ line, reason });
+  const logs = logsOfFile(file, context, ({ line, problem: reason }) => {
+    if (++counts.damaged <= MAX_REPORTED) first.push({ line, reason });
   });
   for await (const log of withoutDuplicates(logs, () => counts.duplicates++)) {
     if (++counts.read % 10_000 === 0)
@@ -112,20 +109,22 @@ export async function runsFromFile(
     }
   }
 
-  if (counts.duplicates > 0) await context.notice(`duplicate rows skipped: ${counts.duplicates}`);
-  if (counts.timeless > 0)
-    await context.notice(`rows without a start time skipped: ${counts.timeless}`);
-  for (const { line, reason } of damaged)
-    await context.notice(`${file.name} line ${line}: ${reason}; skipped`);
-  const incomplete =
-    counts.damaged === 0
-      ? undefined
-      : new CliError("partial", `damaged lines of ${file.name} skipped: ${counts.damaged}`, {
-          isResult: true,
-          details: { file: file.name, damaged: counts.damaged, first: damaged },
-        });
-  // A file may start with the requested time, so no runs before it do not mean 0 runs.
-  return { since, until, before: counts.before > 0 ? before : undefined, incomplete };
+  if (counts.duplicates > 0) await notice(`duplicate rows skipped: ${counts.duplicates}`);
+  if (counts.timeless > 0) await notice(`rows without a start time skipped: ${counts.timeless}`);
+  for (const { line, reason } of first)
+    await notice(`${file.name} line ${line}: ${reason}; skipped`);
+  const message = `damaged lines of ${file.name} skipped: ${counts.damaged}`;
+  const details = { file: file.name, damaged: counts.damaged, first };
+  return {
+    since,
+    until,
+    // A file may start with the requested time, so no runs before it do not mean 0 runs.
+    before: before && counts.before > 0 ? before : undefined,
+    incomplete:
+      counts.damaged === 0
+        ? undefined
+        : new CliError("partial", message, { isResult: true, details }),
+  };
 }
 
 /** The filters that the server would apply. Throws usage for one that only the server can. */
@@ -175,53 +174,43 @@ type FiledLog = Partial<WorkflowLog>;
 async function* logsOfFile(
   { path, name }: FileInput,
   context: Context,
-  damaged: (line: number, reason: string) => void,
+  onMistake: (mistake: Mistake) => void,
 ): AsyncGenerator<FiledLog> {
   const { files, stdin } = context.host;
+  let [first, used] = [undefined as Mistake | undefined, false];
+  const onDamage = (mistake: Mistake) => {
+    first ??= mistake;
+    onMistake(mistake);
+  };
   const notLog = (line: number, problem: string) =>
     usage(
       `${name} line ${line}: ${problem}`,
       `--from takes the output of ${commandLine("wf logs", [], { all: true, o: "jsonl" })}`,
     );
-  let first: Mistake | undefined;
-  const onMistake = (mistake: Mistake) => {
-    first ??= mistake;
-    damaged(mistake.line, mistake.problem);
-  };
   const bytes = path === "-" ? stdin.bytes() : files.bytes(path);
   const lines = linesOf(bytes, (line) => notLog(line, "line too long"), context);
-  let used = false;
-  for await (const { rows, columns } of readFileRows(name, lines, onMistake)) {
+  for await (const { rows, columns } of readFileRows(name, lines, onDamage)) {
     if (columns) throw notLog(1, "expected JSON Lines, not CSV");
     for (const { line, values } of rows) {
-      if (isLog(values)) {
-        used = true;
-        yield values;
-      } else onMistake({ line, problem: "not a log row" });
+      const isRow = isLog(values);
+      used ||= isRow;
+      if (isRow) yield values;
+      else onDamage({ line, problem: "not a log row" });
     }
   }
   if (!used && first) throw notLog(first.line, first.problem);
 }
 
-const numbers = [
-  "elapsed_time",
-  "total_tokens",
-  "total_steps",
-  "created_at",
-  "finished_at",
-] as const;
-const texts = ["id", "status", "error", "version"] as const;
+const numbers = ["elapsed_time", "total_tokens", "total_steps", "created_at", "finished_at"];
+const texts = ["id", "status", "error", "version"];
 
 /** Whether the fields that are computed with are numbers, and those that are shown texts. */
 function isLog(row: Readonly<Record<string, unknown>>): row is FiledLog {
-  if (!Object.hasOwn(row, "workflow_run")) return false;
-  const run = row.workflow_run;
-  if (!isOptional("number", row.created_at)) return false;
-  if (run === null) return true;
-  if (!isObject(run)) return false;
-  for (const name of numbers) if (!isOptional("number", run[name])) return false;
-  for (const name of texts) if (!isOptional("string", run[name])) return false;
-  return true;
+  const run = own(row, "workflow_run");
+  if (!(run === null || isObject(run)) || !isOptional("number", row.created_at)) return false;
+  const isEach = (kind: "number" | "string", names: readonly string[]) =>
+    names.every((name) => isOptional(kind, run?.[name]));
+  return isEach("number", numbers) && isEach("string", texts);
 }
 
 const isOptional = (kind: "number" | "string", value: unknown): boolean =>

@@ -3,16 +3,15 @@ import type { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { counted } from "../../../lib/text.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
+import type { ConditionField, Scope } from "../../conditions/index.ts";
 import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
-import { statsData } from "./data.ts";
-import { addRun, addToAccumulator, newAccumulator, newStatsCounts } from "./figures.ts";
-import type { StatsCounts } from "./figures.ts";
-import { statsScreen } from "./screen.ts";
-import { statsSections } from "./tables.ts";
+import { formatFigure, statsData } from "./data.ts";
+import { Accumulator, StatsCounts } from "./figures.ts";
+import { statsScreen, statsSections } from "./tables.ts";
 import { runsFromFile, runsFromServer } from "./sources.ts";
 import type { RunSink } from "./sources.ts";
-import { figureScope, groupings, units } from "./fields.ts";
-import type { Unit } from "./fields.ts";
+import { figureKinds, figureNames, groupings, units } from "./command.ts";
+import type { FigureName, Unit } from "./command.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { statsParams } from "./command.ts";
@@ -33,11 +32,11 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   const now = Math.floor(context.host.now().getTime() / 1000);
   const by = input.by ?? [];
   const unit = requestedUnit(by);
-  const runs = newAccumulator(groupings.filter((grouping) => by.includes(grouping)));
-  const before = newStatsCounts();
+  const runs = new Accumulator(groupings.filter((grouping) => by.includes(grouping)));
+  const before = new StatsCounts();
   const sink: RunSink = {
-    now: (each) => addToAccumulator(runs, each),
-    before: input.no_compare ? undefined : (each) => addRun(before, each),
+    now: (each) => runs.add(each),
+    before: input.no_compare ? undefined : (each) => before.add(each),
   };
   const start = query.since ?? (query.until ?? now) - DEFAULT_SECONDS;
   const { from } = input;
@@ -80,7 +79,6 @@ function requestedUnit(by: NonNullable<StatsInput["by"]>): Unit | undefined {
   return unit;
 }
 
-/** Notes on missing and approximate data. */
 const notesOn = (
   { runs, untimed }: StatsCounts,
   { from }: StatsInput,
@@ -93,3 +91,19 @@ const notesOn = (
     ? [`not in the times: ${counted(untimed, "run that was", "runs that were")} paused`]
     : []),
 ];
+
+type Figures = Readonly<Record<FigureName, number | null>>;
+
+const field = (name: FigureName): ConditionField<Figures> => ({
+  kind: figureKinds[name],
+  read({ [name]: value }) {
+    if (value === null)
+      return { value: undefined, missing: "unknown", actual: `no data for ${name}` };
+    return { value, actual: `${name} is ${formatFigure(name, value)}` };
+  },
+});
+
+/** What conditions of --fail-if can be about: the figures. */
+export const figureScope: Scope<Figures> = {
+  fields: Object.fromEntries(figureNames.map((name) => [name, field(name)])),
+};

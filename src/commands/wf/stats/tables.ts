@@ -1,10 +1,12 @@
-import { formatSeconds, sum } from "../../../lib/numbers.ts";
-import { left, right } from "../../../output/report-model.ts";
-import type { Cell, Section } from "../../../output/report-model.ts";
+import { formatSeconds, groupDigits, localClock, sum } from "../../../lib/numbers.ts";
+import { left, noTable, right } from "../../../output/report-model.ts";
+import type { Cell, Section, TextLine, TextPart } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
+import { figureNames } from "./command.ts";
+import type { FigureName, Grouping } from "./command.ts";
+import { formatAmount, formatChange, formatFigure, formatPercent, unitOf } from "./data.ts";
 import type { StatsData } from "./data.ts";
-import { figureNames, formatAmount, formatChange, formatFigure, unitOf } from "./fields.ts";
-import type { FigureName, Grouping } from "./fields.ts";
+import type { StatsFigures } from "./figures.ts";
 
 /** All tables of `wf stats`; `notes` follow the first. */
 export const statsSections = (data: StatsData, notes: readonly string[]): Section[] => {
@@ -14,14 +16,15 @@ export const statsSections = (data: StatsData, notes: readonly string[]): Sectio
 
 /** The tables but that of the figures; the lists are empty where there is nothing to show. */
 export const sectionsOf = (data: StatsData) => ({
-  conditions: gateSections(data.conditions, (figure, value) =>
-    formatFigure(figure as FigureName, value),
-  ),
+  conditions: conditionSections(data),
   status: statusSection(data),
   periods: data.periods.rows.length > 0 ? [periodSection(data)] : [],
   errors: data.errors.groups.length > 0 ? [errorSection(data.errors)] : [],
   by: Object.entries(data.by).map(([by, groups]) => groupSection(by as Grouping, groups)),
 });
+
+const conditionSections = ({ conditions }: StatsData): Section[] =>
+  gateSections(conditions, (figure, value) => formatFigure(figure as FigureName, value));
 
 const dateOf = (second: number | null) => (second === null ? null : new Date(second * 1000));
 
@@ -48,12 +51,7 @@ function figuresSection(data: StatsData, notes: readonly string[]): Section {
     name,
     formatAmount(name, figures[name]),
     unitOf(name),
-    ...(before
-      ? [
-          formatAmount(name, before.figures[name]),
-          formatChange(name, figures[name], before.figures[name]),
-        ]
-      : []),
+    ...beforeCells(data, name, formatAmount),
     sparkline(name),
   ]);
   return {
@@ -70,6 +68,16 @@ function figuresSection(data: StatsData, notes: readonly string[]): Section {
   };
 }
 
+/** A figure of the time before, and its change; none if there was nothing to compare with. */
+export const beforeCells = (
+  { figures, before }: StatsData,
+  name: FigureName,
+  format: (name: FigureName, value: number | null) => Cell,
+): Cell[] =>
+  before
+    ? [format(name, before.figures[name]), formatChange(name, figures[name], before.figures[name])]
+    : [];
+
 const statusSection = ({ figures: { runs }, statuses }: StatsData): Section => ({
   title: "By status",
   columns: [left("status"), right("runs"), right("%"), left("share")],
@@ -81,8 +89,7 @@ const statusSection = ({ figures: { runs }, statuses }: StatsData): Section => (
   ]),
 });
 
-/** The table of the periods. */
-export function periodSection({ periods }: Pick<StatsData, "periods">): Section {
+function periodSection({ periods }: Pick<StatsData, "periods">): Section {
   const { unit, time_zone, rows } = periods;
   const maxRuns = Math.max(1, ...rows.map(({ runs }) => runs));
   return {
@@ -111,7 +118,6 @@ export function periodSection({ periods }: Pick<StatsData, "periods">): Section 
 const secondsCell = (seconds: number | null): Cell =>
   seconds === null ? null : formatSeconds(seconds);
 
-/** A cell about failed runs. */
 const redUnlessZero = (cell: string | number | null, failedRuns: number): Cell =>
   failedRuns === 0 || cell === null ? cell : { text: String(cell), tone: "bad" };
 
@@ -137,8 +143,7 @@ function errorSection(errors: StatsData["errors"]): Section {
   };
 }
 
-/** The table of the groups by one field. */
-export function groupSection(by: Grouping, data: StatsData["by"][string]): Section {
+function groupSection(by: Grouping, data: StatsData["by"][string]): Section {
   const share = shareIn(data);
   return {
     title: `By ${by}`,
@@ -171,7 +176,7 @@ interface Groups {
 }
 
 /** A note on the groups that a list omits. */
-export const omittedNote = ({
+const omittedNote = ({
   others: { groups, runs },
 }: Pick<Groups, "others">): Pick<Section, "notes"> =>
   groups === 0 ? {} : { notes: [`${runs} runs in ${groups} more groups; use --top to show more`] };
@@ -188,7 +193,7 @@ const trends = {
 const LINE_POINTS = 8;
 
 /** The trend of a figure over the periods; undefined without at least two values. */
-export function trendOf(
+function trendOf(
   name: FigureName,
   periods: StatsData["periods"]["rows"],
   points = LINE_POINTS,
@@ -211,4 +216,121 @@ function mergedPoints(
     const known = values.slice(index * size, (index + 1) * size).filter((value) => value !== null);
     return known.length === 0 ? null : merge(known);
   });
+}
+
+/** What the screen shows besides the data. */
+export interface ScreenOptions {
+  /** Notes below the figures. */
+  readonly notes: readonly string[];
+  /** Whether the periods are requested. */
+  readonly periods: boolean;
+  /** Whether the number of errors is requested; otherwise as many are shown as fit. */
+  readonly top: boolean;
+}
+
+/** `wf stats` on a terminal: one screen, with periods and groups only if they are requested. */
+export function statsScreen(data: StatsData, options: ScreenOptions): Section[] {
+  const { before, errors, periods, by } = data;
+  return [
+    {
+      ...noTable,
+      title: titleOf(data),
+      lines: [
+        { parts: totalParts(data.figures, periods.rows) },
+        ...(before ? [{ lead: "before: ", parts: totalParts(before.figures) }] : []),
+        { parts: otherParts(data.figures) },
+      ],
+      notes: options.notes,
+    },
+    ...conditionSections(data),
+    ...(errors.groups.length > 0 ? [errorLines(data, options)] : []),
+    ...Object.entries(by).map(([name, groups]) => groupSection(name as Grouping, groups)),
+    ...(options.periods && periods.rows.length > 0 ? [periodSection(withoutEmpty(data))] : []),
+  ];
+}
+
+/** The data without the periods in which no run started, which most are. */
+export const withoutEmpty = (data: StatsData): StatsData => ({
+  ...data,
+  periods: { ...data.periods, rows: data.periods.rows.filter(({ runs }) => runs > 0) },
+});
+
+export function titleOf({ since, until, periods: { time_zone } }: StatsData): string {
+  if (since === null || until === null) return "Runs";
+  const clock = localClock(time_zone);
+  return `Runs from ${clock(since)} to ${clock(until)} (${time_zone})`;
+}
+
+/** How many runs there were, how they ended, and how long they took. */
+function totalParts(
+  { runs, succeeded, partial, failed_runs, p50, p95 }: StatsFigures,
+  periods: StatsData["periods"]["rows"] = [],
+): TextPart[] {
+  const parts: TextPart[] = [{ text: `${groupDigits(runs)} ${runs === 1 ? "run" : "runs"}` }];
+  if (succeeded !== null) {
+    const tone = failed_runs === 0 ? "good" : undefined;
+    parts.push({ text: `${formatPercent(succeeded + (partial ?? 0))} ok`, tone });
+  }
+  if (failed_runs > 0) {
+    const trend = trendOf("failed_runs", periods);
+    parts.push({ text: `${groupDigits(failed_runs)} failed`, tone: "bad", trend });
+  }
+  if (p50 !== null) parts.push({ text: `p50 ${formatSeconds(p50)}` });
+  if (p95 !== null)
+    parts.push({ text: `p95 ${formatSeconds(p95)}`, trend: trendOf("p95", periods) });
+  return parts;
+}
+
+/** Other figures; zeros are omitted. */
+function otherParts({ running, paused, ended, partial, stopped, ...figures }: StatsFigures) {
+  const runsOf = (share: number | null) => Math.round((share ?? 0) * ended);
+  const parts: readonly (readonly [number | null, string])[] = [
+    [running, "running"],
+    [paused, "paused"],
+    [runsOf(stopped), "stopped"],
+    [runsOf(partial), "succeeded partially"],
+    [figures.steps, "steps"],
+    [figures.tokens, "tokens"],
+    [figures.tokens_p95, "tokens per run (p95)"],
+  ];
+  return parts.flatMap(([count, unit]): TextPart[] =>
+    count ? [{ text: `${groupDigits(count)} ${unit}` }] : [],
+  );
+}
+
+/** Rows of a terminal that errors may take, and columns of their texts. */
+const ERROR_ROWS = 16;
+const TEXT_COLUMNS = 72;
+
+function errorLines({ errors, periods }: StatsData, { top }: ScreenOptions): Section {
+  const clock = localClock(periods.time_zone);
+  const countWidth = groupDigits(Math.max(...errors.groups.map(({ runs }) => runs))).length;
+  const lines = errors.groups.map(({ runs, error, last_seen, example_run }): TextLine => ({
+    lead: `${groupDigits(runs).padStart(countWidth)}  `,
+    parts: [
+      { text: error, tone: "bad" },
+      ...(last_seen === null ? [] : [{ text: `last ${clock(last_seen)}`, tone: "dim" as const }]),
+      ...(example_run === null
+        ? []
+        : [{ text: `run ${example_run.slice(0, 8)}`, tone: "dim" as const }]),
+    ],
+  }));
+  const shown = top ? lines.length : fittingLines(lines);
+  const hidden = errors.groups.slice(shown);
+  const others = {
+    groups: errors.others.groups + hidden.length,
+    runs: errors.others.runs + sum(hidden.map(({ runs }) => runs)),
+  };
+  return { ...noTable, title: "Errors", lines: lines.slice(0, shown), ...omittedNote({ others }) };
+}
+
+/** How many lines fit, at least one. */
+function fittingLines(lines: readonly TextLine[]): number {
+  let rows = 0;
+  const end = lines.findIndex(({ parts }) => {
+    const length = sum(parts.map(({ text }) => text.length + 2));
+    rows += Math.ceil(length / TEXT_COLUMNS);
+    return rows > ERROR_ROWS;
+  });
+  return end === -1 ? lines.length : Math.max(1, end);
 }

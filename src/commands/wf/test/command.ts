@@ -1,6 +1,5 @@
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
-import { listMessages, sendMessage } from "../../../operations/chats.ts";
-import { createCompletion } from "../../../operations/completions.ts";
+import { listMessages, sendMessage, createCompletion } from "../../../operations/chats.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import {
@@ -206,4 +205,21 @@ export const testSchema = task({
     "wf test schema > suite.schema.json",
     "wf test schema --jq '.definitions.test.properties | keys[]'",
   ],
+});
+
+export const testFlakyParams = {
+  history: local.text("Directory of results that --history has written", { required }),
+} as const;
+
+export const testFlaky = task({
+  command: "wf test flaky <history>",
+  action: "find flaky tests",
+  summary: "Find flaky tests in the results of earlier runs",
+  about:
+    "Judges each test by the last 200 results. flaky: it passed and failed in one command, or changed between\nthe two three times or more while its suite stayed the same. unclear: it changed twice. broken, fixed:\nit changed once, at the time that is shown.",
+  params: testFlakyParams,
+  returns: report,
+  sends: [],
+  effect: "reads",
+  examples: ["wf test flaky results/", "wf test flaky results/ -o md"],
 });

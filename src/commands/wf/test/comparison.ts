@@ -1,5 +1,6 @@
 import { groupBy } from "../../../lib/collect.ts";
 import { percentile, sum } from "../../../lib/numbers.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { compareWords } from "./answers/index.ts";
 import { usualSimilarity } from "./file/index.ts";
 import type { TestResult } from "./results.ts";
@@ -10,9 +11,12 @@ import {
   judgeSuite,
   mayBeCached,
   medianInterval,
+  neededDesign,
+  suitePower,
+  testPower,
   totalPasses,
 } from "./verdict/index.ts";
-import type { Interval, Passes, SuiteVerdict, TestPair, VerdictOptions } from "./verdict/index.ts";
+import type { SuiteVerdict, TestPair, VerdictOptions } from "./verdict/index.ts";
 
 /**
  * How a test compares with an earlier run: `broken` and `fixed` passed less or more often than chance explains;
@@ -30,41 +34,11 @@ export type Verdict =
   | "passes"
   | "new";
 
-/** A test and what became of it. */
-export interface TestComparison {
-  readonly name: string;
-  readonly verdict: Verdict;
-  /** The corrected chance of its fresh runs where nothing has changed; null if it was not asked again. */
-  readonly p: number | null;
-  readonly before: Passes | null;
-  /** The name that it had before; null for the same one. */
-  readonly renamed: string | null;
-}
-
-/** A figure of the tests that have it on both sides. */
-export interface Shift {
-  /** Median over the tests of the median of their runs. */
-  readonly before: number;
-  readonly now: number;
-  /** Of the ratio of now to before; null unless both were asked in turn. */
-  readonly ratio: Interval | null;
-}
-
-/** What keeps two runs at different times apart from two applications. */
-export type TimesBasis = "interleaved" | "history" | "assumed";
-
 /** A run of suites compared with an earlier one. */
-export interface SuiteComparison extends Omit<SuiteVerdict, "tests" | "times"> {
-  /** In the order of the tests that were run. */
-  readonly tests: readonly TestComparison[];
-  /** Names of tests that only the earlier run has. */
-  readonly removed: readonly string[];
-  /** Tests whose repeats gave the same answer, which counts once. */
-  readonly reduced: number;
-  readonly times: TimesBasis;
-  readonly seconds: Shift | null;
-  readonly tokens: Shift | null;
-}
+export type SuiteComparison = ReturnType<typeof compareSuites>;
+
+/** A test and what became of it. */
+export type TestComparison = SuiteComparison["tests"][number];
 
 /** What a run is compared with. */
 export interface ComparedWith {
@@ -82,7 +56,7 @@ export function compareSuites(
   now: readonly TestResult[],
   earlier: ComparedWith,
   options: VerdictOptions,
-): SuiteComparison {
+) {
   const matched = matchTests(now, earlier);
   const tested = countedPairs(now, matched, earlier).filter(
     ({ pair }) => pair.before.runs > 0 && pair.now.runs > 0,
@@ -92,41 +66,48 @@ export function compareSuites(
     options,
   );
   const compared = new Map(
-    tested.map((each, index): [string, TestComparison] => {
-      const { after, before, pair } = each;
-      const judged = verdict.tests[index];
-      const renamed = before.name === after.name ? null : before.name;
-      const own = { p: judged?.pWorse ?? null, before: pair.asked, renamed };
-      return [after.name, { name: after.name, verdict: verdictOf(each, judged), ...own }];
-    }),
+    tested.map((each, index) => [each.after.name, comparisonOf(each, verdict.tests[index])]),
   );
-  const unpaired = { verdict: "new", p: null, before: null, renamed: null } as const;
   const used = new Set([...matched.values()].map(({ name }) => name));
   const isGone = ({ name }: TestResult) => !used.has(name) && !earlier.skipped.has(name);
   return {
     ...verdict,
+    /** In the order of the tests that were run. */
     tests: now.map(({ name }) => compared.get(name) ?? { name, ...unpaired }),
+    /** Names of tests that only the earlier run has. */
     removed: earlier.tests.filter(isGone).map(({ name }) => name),
+    /** Tests whose repeats gave the same answer, which counts once. */
     reduced: tested.filter(({ isReduced }) => isReduced).length,
-    times: earlier.isInterleaved ? "interleaved" : verdict.times,
+    /** What keeps two runs at different times apart from two applications. */
+    times: earlier.isInterleaved ? ("interleaved" as const) : verdict.times,
     seconds: shiftOf(tested, "seconds", earlier.isInterleaved),
     tokens: shiftOf(tested, "tokens", earlier.isInterleaved),
   };
 }
 
-/** A test before and after, with what counts of its runs. */
-interface CountedPair {
-  readonly after: TestResult;
-  readonly before: TestResult;
-  readonly pair: TestPair;
-  readonly isReduced: boolean;
+/** A test that only this run has. */
+const unpaired = { verdict: "new" as Verdict, p: null, before: null, renamed: null };
+
+/** The verdict with the corrected chance of the fresh runs, null if it was not asked again, and the former name. */
+function comparisonOf(each: CountedPair, judged: SuiteVerdict["tests"][number] | undefined) {
+  const { after, before, pair } = each;
+  return {
+    name: after.name,
+    verdict: verdictOf(each, judged),
+    p: judged?.pWorse ?? null,
+    before: pair.asked,
+    renamed: before.name === after.name ? null : before.name,
+  };
 }
+
+/** A test before and after, with what counts of its runs. */
+type CountedPair = ReturnType<typeof countedPairs>[number];
 
 function countedPairs(
   now: readonly TestResult[],
   matched: ReadonlyMap<string, TestResult>,
   { history, isInterleaved }: ComparedWith,
-): CountedPair[] {
+) {
   const paired = now.filter(({ name }) => matched.has(name));
   const ofNow = counter(paired);
   const ofBefore = counter(paired.flatMap(({ name }) => matched.get(name) ?? []));
@@ -142,7 +123,7 @@ function countedPairs(
       const same = byName.get(after.name);
       return same ? [count(same).planned] : [];
     });
-    const pair = {
+    const pair: TestPair = {
       before: theirs.planned,
       asked: isInterleaved ? totalPasses([theirs.planned, theirs.fresh]) : theirs.planned,
       now: mine.planned,
@@ -249,11 +230,12 @@ function isAlike(before: TestResult, now: TestResult): boolean {
 /** The chance with which the interval of a ratio misses the true one. */
 const RATIO_LEVEL = 0.05;
 
+/** The medians of a figure; of their ratio an interval if both were asked in turn. */
 function shiftOf(
   tested: readonly CountedPair[],
   figure: "seconds" | "tokens",
   isInterleaved: boolean,
-): Shift | null {
+) {
   const known = tested.flatMap(({ before, after }) => {
     const [earlier, now] = [before[figure], after[figure]];
     return earlier === null || now === null ? [] : [{ before: earlier, now }];
@@ -267,3 +249,77 @@ function shiftOf(
 
 const medianOf = (values: readonly number[]): number | null =>
   percentile(Float64Array.from(values).sort(), 50);
+
+/** `226 of 300 runs passed, 283 of 300 before (p = 2.1e-9)` */
+export const suiteText = ({ p, before, now }: SuiteComparison): string =>
+  `${now.passes} of ${counted(now.runs, "run")} passed, ${before.passes} of ${before.runs} before (p = ${p.toPrecision(2)})`;
+
+/** What a comparison says of the suite as a whole, and what it rests on. */
+export function comparisonNotes(compared: SuiteComparison, level: number): string[] {
+  const { tests, removed, reduced, isWorse, times, seconds, tokens } = compared;
+  const renamed = tests.flatMap(({ name, renamed: before }) =>
+    before === null ? [] : [`${before} is now ${name}`],
+  );
+  const added = tests.filter(({ verdict }) => verdict === "new").map(({ name }) => name);
+  return [
+    `${isWorse ? "the suite is worse" : "no decline of the suite is seen"}: ${suiteText(compared)}`,
+    `a false alarm has a chance of at most ${Number((level * 100).toPrecision(3))} %, ${timesTexts[times]}`,
+    ...(reduced > 0
+      ? [`the runs of ${counted(reduced, "test")} gave the same answer and count once`]
+      : []),
+    ...(removed.length > 0 ? [`removed since then: ${firstNames(removed)}`] : []),
+    ...(added.length > 0 ? [`new: ${firstNames(added)}`] : []),
+    ...(renamed.length > 0 ? [`renamed: ${firstNames(renamed)}`] : []),
+    ...neededNote(compared, level),
+    ...shiftNote("time", seconds, (value) => `${value.toFixed(1)} s`),
+    ...shiftNote("tokens", tokens, String),
+  ];
+}
+
+/** The chance with which a plan finds a change. */
+const POWER = 0.8;
+
+/** The repeats that tell a fall of one test to half of its passes, if there is one of which it cannot be told. */
+export const neededFor = ({ tests }: SuiteComparison, level: number) =>
+  tests.some(({ verdict }) => verdict === "undecided")
+    ? neededDesign((design) => testPower(0.5, design), POWER, level)
+    : undefined;
+
+function neededNote(compared: SuiteComparison, level: number): string[] {
+  const needed = neededFor(compared, level);
+  if (!needed) return [];
+  const open = compared.tests.filter(({ verdict }) => verdict === "undecided").length;
+  const rates = compared.tests.flatMap(({ before }) =>
+    before && before.runs > 0 ? [before.passes / before.runs] : [],
+  );
+  const falls = [0.1, 0.2].map((drop) => {
+    const repeat = neededDesign((design) => suitePower(rates, drop, design), POWER, level)?.repeat;
+    return `by ${drop * 100} points ${repeat === undefined ? "more than 1000 repeats" : `--repeat ${repeat}`}`;
+  });
+  return [
+    `to tell more of ${counted(open, "test")}: --repeat ${needed.repeat} --confirm ${needed.confirm} finds a fall of one test to 50 % in ${POWER * 100} % of cases, with as many repeats before`,
+    `a fall of all tests needs for that: ${falls.join(", ")}`,
+  ];
+}
+
+const timesTexts: Readonly<Record<SuiteComparison["times"], string>> = {
+  interleaved: "as both were asked in turn",
+  history: "with the differences between earlier runs",
+  assumed:
+    "if nothing but the application has changed since: --history or --against tell that apart",
+};
+
+/** Which figure has moved; a claim only where both were asked in turn. */
+function shiftNote(
+  name: string,
+  shift: ReturnType<typeof shiftOf>,
+  text: (value: number) => string,
+): string[] {
+  if (!shift) return [];
+  const { before, now, ratio } = shift;
+  const medians = `median ${name}: ${text(now)}, ${text(before)} before`;
+  if (!ratio) return [`${medians} (asked at different times, so nothing is claimed)`];
+  const [low, high] = [ratio.low.toFixed(2), ratio.high.toFixed(2)];
+  const isMoved = ratio.low > 1 || ratio.high < 1;
+  return [`${medians}; ${isMoved ? "" : "no difference is seen, "}${low} to ${high} times (95 %)`];
+}

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { safePath } from "../../../host/safe-path.ts";
 import { CliError, diskProblem, reasonOf, usage } from "../../../errors.ts";
+import { safePath } from "../../../host/safe-path.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
@@ -47,7 +47,7 @@ export async function openKeeper(input: KeepInput, context: Context) {
   return {
     /** Records one run of a test; its events are written once it is known whether they are kept. */
     tape: (run: PlannedRun) =>
-      new Tape(join(directory, nameOf(run)), { keep, redact, write, context }),
+      openTape(join(directory, nameOf(run)), { keep, redact, write, context }),
     /** The first error of writing a recording. */
     get problem() {
       return problem;
@@ -105,52 +105,38 @@ interface TapeOptions {
   readonly context: Context;
 }
 
-/**
- * The recordings of one run of a test, one for each turn. They are in memory: only their end tells
- * whether they are kept.
- */
-export class Tape {
-  readonly #stem: string;
-  readonly #options: TapeOptions;
-  readonly #turns: { readonly lines: RecordingLines; text: string; ended: boolean }[] = [];
+/** The recordings of one run of a test, one for each turn. */
+export type Tape = ReturnType<typeof openTape>;
 
-  constructor(stem: string, options: TapeOptions) {
-    this.#stem = stem;
-    this.#options = options;
-  }
-
-  /** Takes the events of a turn, from 0, as they arrive; `again`: those so far do not count. */
-  add(turn: number, events: readonly ServerEvent[] | "again"): void {
-    if (events === "again") return void delete this.#turns[turn];
-    const { redact, context } = this.#options;
-    const tape = this.#turns[turn] ?? {
-      lines: new RecordingLines(redact, context),
-      text: "",
-      ended: false,
-    };
-    this.#turns[turn] = tape;
-    tape.text += tape.lines.next(events);
-  }
-
-  /** The answer to a turn is complete. */
-  async endTurn(turn: number, { status, error }: RunTrace): Promise<void> {
-    const tape = this.#turns[turn];
-    if (!tape) return;
-    tape.text += tape.lines.end(await endOfRun({ status, error }));
-    tape.ended = true;
-  }
-
-  /** Writes the files if such runs are kept. Returns their paths. */
-  async keep(passed: boolean): Promise<readonly string[]> {
-    const { keep, write } = this.#options;
-    if (keep === "failed" && passed) return [];
-    const paths: string[] = [];
-    for (const [index, tape] of this.#turns.entries()) {
-      if (!tape || tape.lines.isEmpty) continue;
-      if (!tape.ended) tape.text += tape.lines.end(endOfError(new CliError("cut", "")));
-      const turn = this.#turns.length > 1 ? `-turn${index + 1}` : "";
-      paths.push(...(await write(`${this.#stem}${turn}.jsonl`, tape.text)));
-    }
-    return paths;
-  }
+/** They are in memory: only the end of the run tells whether they are kept. */
+function openTape(stem: string, { keep, redact, write, context }: TapeOptions) {
+  const turns: { readonly lines: RecordingLines; text: string; ended: boolean }[] = [];
+  return {
+    /** Takes the events of a turn, from 0, as they arrive; `again`: those so far do not count. */
+    add(turn: number, events: readonly ServerEvent[] | "again"): void {
+      if (events === "again") return void delete turns[turn];
+      const lines = new RecordingLines(redact, context);
+      const tape = (turns[turn] ??= { lines, text: "", ended: false });
+      tape.text += tape.lines.next(events);
+    },
+    /** The answer to a turn is complete. */
+    async endTurn(turn: number, { status, error }: RunTrace): Promise<void> {
+      const tape = turns[turn];
+      if (!tape) return;
+      tape.text += tape.lines.end(await endOfRun({ status, error }));
+      tape.ended = true;
+    },
+    /** Writes the files if such runs are kept. Returns their paths. */
+    async keep(passed: boolean): Promise<readonly string[]> {
+      if (keep === "failed" && passed) return [];
+      const paths: string[] = [];
+      for (const [index, tape] of turns.entries()) {
+        if (!tape || tape.lines.isEmpty) continue;
+        if (!tape.ended) tape.text += tape.lines.end(endOfError(new CliError("cut", "")));
+        const turn = turns.length > 1 ? `-turn${index + 1}` : "";
+        paths.push(...(await write(`${stem}${turn}.jsonl`, tape.text)));
+      }
+      return paths;
+    },
+  };
 }

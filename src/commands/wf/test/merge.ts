@@ -9,16 +9,12 @@ import type { Context } from "../../task/command-spec.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { testMergeParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
-import type { SuiteOutcome, TestResult } from "./results.ts";
+import type { TestResult } from "./results.ts";
 import { haveTexts, notResults, readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
-import { numberIn, savedSuites, textIn } from "./saved-run.ts";
 
 /** A saved run of one shard; that of all tests is the only shard. */
-interface SavedShard extends SuiteOutcome {
-  readonly file: string;
-  readonly shard: Shard;
-}
+type SavedShard = ReturnType<typeof savedShard>;
 
 /**
  * Merges the saved results of shards to those of a whole run. Throws usage if a shard is missing or there
@@ -110,7 +106,7 @@ function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
 }
 
 /** Throws usage for a file that --save has not written as it is. */
-function savedShard({ file, data, tests, old }: SavedResults): SavedShard {
+function savedShard({ file, data, selection, tests, old }: SavedResults) {
   const { suites, only, repeat, server, skipped_tests, stopped } = data;
   const isWhole =
     haveTexts(suites, "name", "sha256") &&
@@ -123,17 +119,7 @@ function savedShard({ file, data, tests, old }: SavedResults): SavedShard {
   return {
     file,
     shard,
-    selection: {
-      suites: savedSuites(suites),
-      only: only.map(String),
-      failed_from: textIn(data["failed_from"]),
-      first: numberIn(data["first"]),
-      repeat,
-      confirm: numberIn(data["confirm"]),
-      against: textIn(data["against"]),
-      server,
-      shard,
-    },
+    selection: { ...selection, shard },
     skipped: skipped_tests,
     tests,
     old,

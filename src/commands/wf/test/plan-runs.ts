@@ -1,21 +1,18 @@
 import { usage } from "../../../errors.ts";
-import { commandLine, shellQuote } from "../../../lib/command-line.ts";
+import { requireNear } from "../../../host/safe-path.ts";
+import { shellQuote } from "../../../lib/command-line.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { isUuid } from "../../../lib/text.ts";
-import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openApp, runAnswer, stopsSuite } from "../ask/index.ts";
 import type { OnEvents, SuiteAnswer } from "../ask/index.ts";
 import { runFields } from "../expect/index.ts";
 import { assignedInputs } from "../forms/index.ts";
 import { openChecker, openSearches } from "./answers/index.ts";
-import type { CheckAnswer, Searches } from "./answers/index.ts";
-import { needsText } from "./file/index.ts";
-import type { Suite, SuiteBudget, SuiteTest, SuiteTurn } from "./file/index.ts";
-
-/** `old`: what --against names; `new`: what is tested. */
-export type TestSide = "old" | "new";
+import type { CheckAnswer, Searches, TestRun, TestSelection } from "./answers/index.ts";
+import { filesIn, needsText, readSuite } from "./file/index.ts";
+import type { Suite, SuiteTest, SuiteTurn } from "./file/index.ts";
 
 /** One run of a test to do. */
 export interface PlannedRun {
@@ -23,35 +20,13 @@ export interface PlannedRun {
   readonly test: SuiteTest;
   /** Number of the repeat, from 1; those that confirm continue the numbers. */
   readonly repeat: number;
-  readonly side: TestSide;
+  /** `old`: of what --against names; `new`: of what is tested. */
+  readonly side: TestRun["side"];
   /** Whether the test is asked again because it had failed. */
   readonly confirms: boolean;
   readonly asker: Asker;
   readonly checkAnswer: CheckAnswer;
   readonly searches: Searches;
-}
-
-/** Which tests results belong to: shards of the same selection can be merged. */
-export interface TestSelection {
-  readonly suites: readonly {
-    readonly name: string;
-    readonly sha256: string;
-    readonly budget?: SuiteBudget | undefined;
-  }[];
-  /** Words of `--only`. */
-  readonly only: readonly string[];
-  /** File of `--failed-from`. */
-  readonly failed_from: string | null;
-  /** Number of `--first`; null for all. */
-  readonly first: number | null;
-  readonly repeat: number;
-  /** How often a test is asked again that misses what it passed; null without anything to compare with. */
-  readonly confirm: number | null;
-  /** Application, version or profile of --against. */
-  readonly against: string | null;
-  /** Base URL. */
-  readonly server: string;
-  readonly shard: Shard | null;
 }
 
 /** The name of a test that is not run, and of its suite. */
@@ -61,12 +36,7 @@ export interface SkippedTest {
 }
 
 /** Suites with those of their tests that are run. */
-export interface SelectedSuites {
-  readonly suites: readonly Suite[];
-  readonly selection: TestSelection;
-  /** Tests that `skip`, `only` or the command line leaves out, in all shards. */
-  readonly skipped: readonly SkippedTest[];
-}
+export type SelectedSuites = ReturnType<typeof selectTests>;
 
 /** The name of a test in results: unique among all suites. */
 export const testNameOf = (run: { readonly suite: string; readonly test: string }): string =>
@@ -76,14 +46,15 @@ export const testNameOf = (run: { readonly suite: string; readonly test: string 
  * Selects the tests to run, and of these the share of a shard: every so many, in the order of the suites.
  * Throws `usage` for a word of --only that no test has.
  */
-export function selectTests(
+function selectTests(
   all: readonly Suite[],
   choice: Omit<TestSelection, "suites">,
   failed?: ReadonlySet<string>,
-): SelectedSuites {
+) {
   const { only, shard, first } = choice;
   const chosen =
     only.length > 0 ? new Set(only.flatMap((word) => namedTests(word, all))) : undefined;
+  /** Tests that `skip`, `only` or the command line leaves out, in all shards. */
   const skipped: SkippedTest[] = [];
   let index = 0;
   let room = first ?? Infinity;
@@ -137,11 +108,7 @@ function selectedTests(tests: readonly SuiteTest[]): readonly SuiteTest[] {
 }
 
 /** The runs of the selected tests, and those that come when tests are asked again. */
-export interface RunPlan {
-  readonly runs: readonly PlannedRun[];
-  /** So many more runs of these tests, by the names that results have. */
-  again(names: ReadonlySet<string>, times: number): PlannedRun[];
-}
+export type RunPlan = Awaited<ReturnType<typeof planRuns>>;
 
 /**
  * The runs of the selected tests, each repeat after the other. With --against, old and new are asked in turn, and
@@ -151,7 +118,7 @@ export async function planRuns(
   suites: readonly Suite[],
   { repeat, against }: Pick<TestSelection, "repeat" | "against">,
   context: Context,
-): Promise<RunPlan> {
+) {
   const tests: Omit<PlannedRun, "repeat" | "side" | "confirms">[] = [];
   const old = against === null ? undefined : oldSide(against, context);
   const oldAskers = new Map<Suite, Asker>();
@@ -180,7 +147,8 @@ export async function planRuns(
   const repeats = ({ test }: { readonly test: SuiteTest }) => test.repeat ?? repeat;
   return {
     runs: tests.flatMap((each, index) => planned(index, 1, repeats(each), false)),
-    again: (names, times) =>
+    /** So many more runs of these tests, by the names that results have. */
+    again: (names: ReadonlySet<string>, times: number): PlannedRun[] =>
       tests.flatMap((each, index) => {
         const name = testNameOf({ suite: each.suite.name, test: each.test.name });
         return names.has(name) ? planned(index, repeats(each) + 1, times, true) : [];
@@ -197,26 +165,41 @@ function oldSide(against: string, context: Context) {
   return { suite: { app: against }, context };
 }
 
-/** What the line of a command says that runs or judges tests. */
-type AllowingLine = { readonly allow_run?: boolean | undefined } & (
-  | { readonly suites: readonly string[] }
-  | { readonly results: string; readonly suite?: readonly string[] | undefined }
-);
+/** What a command says about programs, and its line with --allow-run. */
+interface AllowingLine {
+  readonly allow_run?: boolean | undefined;
+  readonly allowing: string;
+}
 
-/** Throws `usage` if a suite names a program, unless `line` has --allow-run. */
-export function requireAllowed(suites: readonly Suite[], line: AllowingLine): void {
+/**
+ * Reads suites and selects their tests; the server is that of the command unless it is known. Throws `usage` as both do, for a file that a suite must not name, and for a
+ * program without --allow-run.
+ */
+export async function readSelected(
+  paths: Iterable<string>,
+  choice: Omit<TestSelection, "suites" | "server"> & { readonly server: string | undefined },
+  { failed, ...line }: AllowingLine & { readonly failed?: ReadonlySet<string> | undefined },
+  { api, host, options }: Context,
+): Promise<SelectedSuites> {
+  const all: Suite[] = [];
+  for (const path of paths) all.push(await readSuite(path, host.files));
+  const server = choice.server ?? (await api.baseUrl());
+  const selected = selectTests(all, { ...choice, server }, failed);
+  const { allowFiles: allowed } = options.flags;
+  for (const suite of selected.suites)
+    for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);
+  requireAllowed(selected.suites, line);
+  return selected;
+}
+
+function requireAllowed(suites: readonly Suite[], line: AllowingLine): void {
   const turns = suites.flatMap(({ tests }) => tests.flatMap((test) => test.turns));
   const program = turns.flatMap((turn) => turn.program ?? [])[0];
   if (!program || line.allow_run) return;
   const { from, words } = program;
-  const flags = { "allow-run": true } as const;
-  const allowed =
-    "suites" in line
-      ? commandLine("wf test run", line.suites, flags)
-      : commandLine("wf test score", [line.results], { suite: line.suite, ...flags });
   throw usage(
     `${from.path} line ${from.line}: check runs the program ${words.map(shellQuote).join(" ")}, which needs --allow-run`,
-    `read the program, then run ${allowed}`,
+    `read the program, then run ${line.allowing}`,
   );
 }
 

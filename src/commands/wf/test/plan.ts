@@ -1,5 +1,5 @@
-import { counted } from "../../../lib/text.ts";
 import { sum } from "../../../lib/numbers.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Report } from "../../../output/report-model.ts";

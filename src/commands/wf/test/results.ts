@@ -4,35 +4,14 @@ import { percentile } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, shortened } from "../../../lib/text.ts";
 import type { LiveItem, LiveItems, ProgressStep, TextLine } from "../../../output/report-model.ts";
-import type { PassRule, Quarantine } from "./file/index.ts";
+import type { TestRun, TestSelection } from "./answers/index.ts";
 import { testNameOf } from "./plan-runs.ts";
-import type { PlannedRun, SkippedTest, TestSelection } from "./plan-runs.ts";
-import type { TestRun } from "./run-tests.ts";
+import type { PlannedRun, SkippedTest } from "./plan-runs.ts";
 import { passRate } from "./verdict/index.ts";
-import type { PassRate, Passes } from "./verdict/index.ts";
+import type { PassRate } from "./verdict/index.ts";
 
 /** One test over all its repeats, as `-o json` prints it and a baseline stores it. */
-export interface TestResult extends Passes {
-  readonly name: string;
-  readonly suite: string;
-  /** File of the suite, as given. */
-  readonly path: string;
-  readonly test: string;
-  readonly status: "passed" | "failed" | "error" | "not run";
-  /** Runs whose answer could not be judged. */
-  readonly errors: number;
-  readonly rate: PassRate | null;
-  /** Runs that were asked again because one had failed; they are not among the others. */
-  readonly fresh: Passes | null;
-  /** Median of the mean scores of its runs; null unless it has `score_at_least`. */
-  readonly score: number | null;
-  /** Medians of the runs; null if unknown. */
-  readonly seconds: number | null;
-  readonly tokens: number | null;
-  /** Hashes of the different answers. */
-  readonly answers: readonly string[];
-  readonly results: readonly TestRun[];
-}
+export type TestResult = ReturnType<typeof testResult>;
 
 /** What a run of tests gave, or the runs of all shards. */
 export interface SuiteOutcome {
@@ -51,7 +30,7 @@ export function testResults(runs: readonly TestRun[]): TestResult[] {
 }
 
 /** One test over its repeats. */
-export function testResult(name: string, results: readonly TestRun[]): TestResult {
+export function testResult(name: string, results: readonly TestRun[]) {
   const planned = results.filter(({ confirms }) => !confirms);
   const judged = planned.filter(isJudged);
   const passes = judged.filter(hasPassed).length;
@@ -67,12 +46,16 @@ export function testResult(name: string, results: readonly TestRun[]): TestResul
     status: statusOf(planned, rate, first?.pass),
     passes,
     runs: judged.length,
+    /** Runs whose answer could not be judged. */
     errors,
     rate,
+    /** Runs that were asked again because one had failed; they are not among the others. */
     fresh: fresh.length > 0 ? { passes: fresh.filter(hasPassed).length, runs: fresh.length } : null,
+    /** Medians of the runs; null if unknown. */
     score: medianOf(judged.map(({ score }) => score)),
     seconds: medianOf(judged.map(({ seconds }) => seconds)),
     tokens: medianOf(judged.map(({ tokens }) => tokens)),
+    /** Hashes of the different answers. */
     answers: [
       ...new Set(judged.flatMap(({ answer }) => (typeof answer === "string" ? [answer] : []))),
     ].map(digest),
@@ -88,8 +71,8 @@ export const isJudged = (run: TestRun): boolean => hasPassed(run) || run.status 
 function statusOf(
   runs: readonly TestRun[],
   rate: PassRate | null,
-  { rate: share, lower_bound }: PassRule = { rate: 1, lower_bound: 0 },
-): TestResult["status"] {
+  { rate: share, lower_bound }: TestRun["pass"] = { rate: 1, lower_bound: 0 },
+): TestRun["status"] {
   if (runs.some(({ status }) => status === "error")) return "error";
   if (!rate) return "not run";
   return rate.rate >= share && rate.low >= lower_bound ? "passed" : "failed";
@@ -100,35 +83,27 @@ const medianOf = (values: readonly (number | null)[]): number | null =>
 
 const digest = (answer: string): string => sha256(answer).slice(0, 16);
 
-/** What kept a test from passing, over all its repeats. */
-interface TestProblem {
-  /** The expectation; undefined if an answer could not be judged. */
-  readonly check: string | undefined;
-  /** The actual state, or why the answer could not be judged. */
-  readonly actual: string;
-  /** In how many runs. */
-  readonly times: number;
-  /** Recordings of these turns, if they are kept. */
-  readonly recordings: readonly string[];
-}
+/** An unmet expectation, or undefined where an answer could not be judged, with the actual state and the recording. */
+type Problem = readonly [check: string | undefined, actual: string, recording: string | undefined];
 
 /** Each unmet expectation once, with the actual state of the first run that did not meet it. */
-export function problemsOf(runs: readonly TestRun[]): TestProblem[] {
-  const problems = new Map<string | undefined, TestProblem>();
-  const add = (check: string | undefined, actual: string, recording: string | undefined) => {
-    const known = problems.get(check) ?? { check, actual, times: 0, recordings: [] };
-    const all = recording === undefined ? [] : [recording];
-    const recordings = [...new Set([...known.recordings, ...all])];
-    problems.set(check, { ...known, times: known.times + 1, recordings });
-  };
+export function problemsOf(runs: readonly TestRun[]) {
+  const problems: Problem[] = [];
   for (const run of runs) {
     const { checks, error, recordings, status } = run;
     if (status === "passed") continue; // a mean score may outweigh a check
     for (const { turn, check, passed, actual } of checks)
-      if (!passed) add(check, actual, recordings[turn - 1] ?? recordings.at(-1));
-    if (error !== null) add(undefined, error, recordings.at(-1));
+      if (!passed) problems.push([check, actual, recordings[turn - 1] ?? recordings.at(-1)]);
+    if (error !== null) problems.push([undefined, error, recordings.at(-1)]);
   }
-  return [...problems.values()];
+  return [...groupBy(problems, ([check]) => check)].map(([check, all]) => ({
+    check,
+    actual: all[0]?.[1] ?? "",
+    /** In how many runs. */
+    times: all.length,
+    /** Recordings of these turns, if they are kept. */
+    recordings: [...new Set(all.flatMap(([, , recording]) => recording ?? []))],
+  }));
 }
 
 /** A test while its repeats are run. */
@@ -237,14 +212,7 @@ function detail(label: string, text: string, times?: number): TextLine {
   };
 }
 
-/** Tests that do not decide, and what a report says about those in quarantine. */
-interface Quarantined {
-  /** Their names in results. */
-  readonly excused: ReadonlySet<string>;
-  readonly notes: readonly string[];
-}
-
-const isOpen = ({ until }: Quarantine, now: Date): boolean =>
+const isOpen = ({ until }: NonNullable<TestRun["quarantine"]>, now: Date): boolean =>
   now.toISOString().slice(0, until.length) <= until;
 
 /** Whether a run does not decide at a time. */
@@ -252,7 +220,7 @@ export const isExcused = ({ quarantine }: TestRun, now: Date): boolean =>
   quarantine !== null && isOpen(quarantine, now);
 
 /** Which tests that did not pass are in quarantine at a time; a note names them, and those whose quarantine has ended. */
-export function quarantined(tests: readonly TestResult[], now: Date): Quarantined {
+export function quarantined(tests: readonly TestResult[], now: Date) {
   const all = tests.flatMap(({ name, status, results }) => {
     const found = results[0]?.quarantine;
     return found && (status === "failed" || status === "error") ? [{ name, ...found }] : [];

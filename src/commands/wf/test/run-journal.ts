@@ -7,11 +7,11 @@ import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockJournal, unlockedJournal } from "../../task/files.ts";
+import { storedRun } from "./answers/index.ts";
+import type { TestRun } from "./answers/index.ts";
 import { filesIn, judgesOf } from "./file/index.ts";
 import type { PlannedRun } from "./plan-runs.ts";
-import type { TestRun } from "./run-tests.ts";
 import { isJudged } from "./results.ts";
-import { savedRun } from "./saved-run.ts";
 
 /** Results of runs on disk, so that the same command continues after a kill and asks nothing twice. */
 export type RunJournal = Awaited<ReturnType<typeof openRunJournal>>;
@@ -109,6 +109,6 @@ const keyOf = ({ suite, test, repeat, side }: PlannedRun): string =>
 /** A result of an earlier command; none for a damaged line. Errors are tried again. */
 function entryOf(key: unknown, result: unknown): [string, TestRun][] {
   if (typeof key !== "string" || !isObject(result) || !Array.isArray(result["checks"])) return [];
-  const run = savedRun(result);
+  const run = storedRun(result);
   return isJudged(run) ? [[key, run]] : [];
 }

@@ -1,115 +1,45 @@
 import { CliError } from "../../../errors.ts";
-import { runFields } from "../expect/index.ts";
-import { checkSearch, answerText, searchFor, stopsSuite, sumOf } from "./answers/index.ts";
-import type {
-  AnswerCheck,
-  FoundChunks,
-  StoredAnswer,
-  StoredEnd,
-  SuiteAnswer,
-  TurnCheck,
-} from "./answers/index.ts";
-import type {
-  PassRule,
-  Quarantine,
-  SuiteJudge,
-  SuiteTest,
-  SuiteTurn,
-  SuiteBudget,
-} from "./file/index.ts";
-import type { Tape } from "./keep-recordings.ts";
+import { sum } from "../../../lib/numbers.ts";
 import { isNumber } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { valueAt } from "../../../lib/json.ts";
-import { sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
-import type { PlannedRun, TestSide } from "./plan-runs.ts";
+import { runFields } from "../expect/index.ts";
+import {
+  answerText,
+  checkSearch,
+  searchFor,
+  stopsSuite,
+  storedRun,
+  sumOf,
+} from "./answers/index.ts";
+import type {
+  AnswerCheck,
+  AskedTurn,
+  FoundChunks,
+  SuiteAnswer,
+  TestRun,
+  TestSelection,
+  TurnCheck,
+} from "./answers/index.ts";
+import type { SuiteTest, SuiteTurn } from "./file/index.ts";
+import type { Tape } from "./keep-recordings.ts";
+import type { PlannedRun } from "./plan-runs.ts";
 
-/** A question of a run, the expected answers, and the actual one. */
-export interface AskedTurn extends StoredAnswer {
-  /** The message to a chat; null for a workflow. */
-  readonly query: string | null;
-  readonly inputs: Readonly<Record<string, unknown>>;
-  /** Expected answers, of which any will do. */
-  readonly expected: readonly string[];
-  readonly judge: Pick<SuiteJudge, "app" | "criteria"> | null;
-}
-
-/** What became of one run of a test. */
-export interface TestRun {
-  readonly suite: string;
-  /** File of the suite, as given. */
-  readonly path: string;
-  readonly test: string;
-  readonly tags: readonly string[];
-  /** Number of the repeat, from 1. */
-  readonly repeat: number;
-  /** The application of --against, or the one under test. */
-  readonly side: TestSide;
-  /** Name of its application, as the server calls it; null if nothing is asked. */
-  readonly app: string | null;
-  /** Whether the answers are those of an earlier run. */
-  readonly reused: boolean;
-  /** Whether the test was asked again because it had failed. */
-  readonly confirms: boolean;
-  /** Whether an annotation reply was the answer. */
-  readonly annotated: boolean;
-  /** When the test has passed. */
-  readonly pass: PassRule;
-  /** `error`: the answer could not be judged. */
-  readonly status: "passed" | "failed" | "error" | "not run";
-  readonly checks: readonly TurnCheck[];
-  /** The last answer, and the documents that it cites. */
-  readonly answer: string | null;
-  readonly cited: readonly string[];
-  /** From the question to the end of the answer, summed over the turns. */
-  readonly seconds: number | null;
-  readonly tokens: number | null;
-  /** Tokens of judges, which are not part of `tokens`. */
-  readonly judge_tokens: number | null;
-  /** IDs of the last run or message. */
-  readonly run: string | null;
-  readonly conversation: string | null;
-  readonly error: string | null;
-  /** Paths of the recordings that were kept, one for each turn. */
-  readonly recordings: readonly string[];
-  /** All that was asked, with the answers. */
-  readonly turns: readonly AskedTurn[];
-  /** Until when its test does not count; null if it does. */
-  readonly quarantine: Quarantine | null;
-  /** Null without a search. */
-  readonly found: FoundChunks | null;
-  /** Mean score of the checks; null unless the test has `score_at_least`. */
-  readonly score: number | null;
-}
-
-const blank = ({ suite, test, repeat, side, confirms, asker }: PlannedRun) => ({
-  suite: suite.name,
-  path: suite.path,
-  test: test.name,
-  tags: test.tags,
-  repeat,
-  side,
-  app: asker.app,
-  reused: false,
-  confirms,
-  annotated: false,
-  pass: test.pass,
-  checks: [],
-  answer: null,
-  cited: [],
-  seconds: null,
-  tokens: null,
-  judge_tokens: null,
-  run: null,
-  conversation: null,
-  error: null,
-  recordings: [],
-  turns: [],
-  quarantine: test.quarantine ?? null,
-  found: null,
-  score: null,
-});
+const blank = ({ suite, test, repeat, side, confirms, asker: { app } }: PlannedRun) => {
+  const { status: _, ...others } = storedRun({});
+  const { name, tags, pass, quarantine = null } = test;
+  const own = {
+    suite: suite.name,
+    path: suite.path,
+    test: name,
+    tags,
+    repeat,
+    side,
+    app,
+    confirms,
+  };
+  return { ...others, ...own, pass, quarantine };
+};
 
 /** The result of a run that was not carried out. */
 export const testNotRun = (run: PlannedRun): TestRun => ({ ...blank(run), status: "not run" });
@@ -208,7 +138,7 @@ export function judgedChecks(
 }
 
 /** How an answer ended, to be stored. */
-function storedEnd({ trace }: SuiteAnswer): StoredEnd {
+function storedEnd({ trace }: SuiteAnswer): AskedTurn["end"] {
   const { status, error = null, tokens = null, steps = null, gaps, outputs = null } = trace;
   const { value } = runFields.elapsed.read(trace);
   return { status, error, seconds: isNumber(value) ? value : null, tokens, steps, gaps, outputs };
@@ -236,21 +166,13 @@ export const questionsOf = (turns: readonly Pick<AskedTurn, "query" | "inputs">[
 export const questionsIn = ({ turns }: SuiteTest, count = turns.length): string =>
   questionsOf(turns.slice(0, count).map((turn) => askedTurn(turn)));
 
-/** What a run of a test used; a file of results may have anything here. */
-interface Used {
-  readonly tokens: number | null;
-  readonly seconds: number | null;
-  readonly judge_tokens: number | null;
-  readonly turns: readonly { readonly end: { readonly tokens: number | null } | null }[];
-}
-
 /** Checks the limits of a test with turns; `unknown` names one whose figure is not known. */
 export function checkLimits(
   { maxTokens, maxSeconds, turns: { length: turn } }: SuiteTest,
-  { tokens, seconds, turns }: Omit<Used, "judge_tokens">,
+  { tokens, seconds, turns }: Pick<TestRun, "tokens" | "seconds" | "turns">,
 ): { readonly checks: TurnCheck[]; readonly unknown: string | undefined } {
   // The sum lacks what a turn does not tell.
-  const areCounted = turns.every(({ end }) => isNumber(end?.tokens));
+  const areCounted = turns.every(({ end }) => (end?.tokens ?? null) !== null);
   const limits = [
     { unit: "tokens", most: maxTokens, used: areCounted ? tokens : null },
     { unit: "seconds", most: maxSeconds, used: seconds },
@@ -258,11 +180,11 @@ export function checkLimits(
   return {
     checks: limits.flatMap(({ unit, most = 0, used }) => {
       const check = `all turns use at most ${most} ${unit}`;
-      if (!isNumber(used)) return [];
+      if (used === null) return [];
       const actual = `they used ${used} ${unit}`;
       return { kind: "limits", turn, check, passed: used <= most, actual };
     }),
-    unknown: limits.find(({ used }) => !isNumber(used))?.unit,
+    unknown: limits.find(({ used }) => used === null)?.unit,
   };
 }
 
@@ -280,18 +202,16 @@ export function meanScore(
 
 /** What is over the budgets of suites, as texts. Judges count; their time does not. */
 export function overBudget(
-  tests: readonly { readonly suite: string; readonly results: readonly Used[] }[],
-  suites: readonly { readonly name: string; readonly budget?: SuiteBudget | undefined }[],
+  tests: readonly { readonly suite: string; readonly results: readonly TestRun[] }[],
+  { suites }: Pick<TestSelection, "suites">,
 ): string[] {
   return suites.flatMap(({ name, budget }) => {
     const runs = tests.filter(({ suite }) => suite === name).flatMap(({ results }) => results);
     const total = (field: "tokens" | "judge_tokens" | "seconds") =>
-      sum(runs.map(({ [field]: used }) => (isNumber(used) ? used : 0)));
+      sum(runs.map((run) => run[field] ?? 0));
     const over = (unit: "token" | "second", used: number) => {
-      const most = valueAt(budget, `${unit}s`);
-      return isNumber(most) && used > most
-        ? [`suite ${name} used ${counted(used, unit)} of at most ${most}`]
-        : [];
+      const most = budget?.[`${unit}s`] ?? Infinity;
+      return used > most ? [`suite ${name} used ${counted(used, unit)} of at most ${most}`] : [];
     };
     const seconds = Math.round(total("seconds") * 1000) / 1000;
     return [...over("token", total("tokens") + total("judge_tokens")), ...over("second", seconds)];

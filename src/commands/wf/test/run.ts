@@ -1,30 +1,27 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, signalKinds, usage } from "../../../errors.ts";
-import { requireNear } from "../../../host/safe-path.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
+import type { TestRun } from "./answers/index.ts";
 import type { testRunParams } from "./command.ts";
 import { doubtfulTests } from "./comparison.ts";
 import { prepareConclusion } from "./conclude.ts";
-import { filesIn, readSuite } from "./file/index.ts";
-import type { Suite } from "./file/index.ts";
 import { openKeeper } from "./keep-recordings.ts";
 import type { Keeper } from "./keep-recordings.ts";
-import { isExcused } from "./results.ts";
-import { planRuns, requireAllowed, selectTests, testNameOf } from "./plan-runs.ts";
+import { planRuns, readSelected, testNameOf } from "./plan-runs.ts";
 import type { PlannedRun, RunPlan, SelectedSuites } from "./plan-runs.ts";
-import { TestBoard, testResults } from "./results.ts";
-import { openReuse } from "./reuse.ts";
-import type { Reuse } from "./reuse.ts";
+import { isExcused, TestBoard, testResults } from "./results.ts";
 import { openRunJournal } from "./run-journal.ts";
 import type { RunJournal } from "./run-journal.ts";
 import { runTest, testNotRun } from "./run-tests.ts";
-import type { TestRun } from "./run-tests.ts";
 import { readFailedTests } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
+import { openReuse } from "./score.ts";
+import type { Reuse } from "./score.ts";
 
 type TestRunInput = Input<typeof testRunParams>;
 
@@ -108,18 +105,13 @@ async function* runAgain(
 }
 
 /** The tests of the command line. Throws usage if there are none, unless the shard has none. */
-async function readSelection(
-  input: TestRunInput,
-  { host, notice, api, options: { flags } }: Context,
-): Promise<SelectedSuites> {
+async function readSelection(input: TestRunInput, context: Context): Promise<SelectedSuites> {
+  const { host, notice } = context;
   const { suites: paths, only = [], failed_from, first, repeat = 1, shard: share } = input;
   const { baseline, against = null, confirm = DEFAULT_CONFIRM } = input;
   requireComparison(input);
   const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
   const shard = parseShard(share, host.env) ?? null;
-  const all: Suite[] = [];
-  for (const path of paths) all.push(await readSuite(path, host.files));
-  const server = await api.baseUrl();
   const choice = {
     only,
     failed_from: failed_from ?? null,
@@ -127,14 +119,12 @@ async function readSelection(
     repeat,
     confirm: baseline === undefined && against === null ? null : confirm,
     against,
-    server,
+    server: undefined,
     shard,
   };
-  const selected = selectTests(all, choice, failed);
-  for (const suite of selected.suites)
-    for (const path of filesIn(suite))
-      await requireNear(path, { file: suite.path, allowed: flags.allowFiles }, host);
-  requireAllowed(selected.suites, input);
+  const allowing = commandLine("wf test run", paths, { "allow-run": true });
+  const line = { failed, allow_run: input.allow_run, allowing };
+  const selected = await readSelected(paths, choice, line, context);
   if (selected.suites.every(({ tests }) => tests.length === 0)) {
     if (!shard)
       throw usage(

@@ -1,9 +1,8 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { requireNear } from "../../../host/safe-path.ts";
 import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { isObject } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
@@ -14,20 +13,19 @@ import {
   nameIn,
   openChecker,
   storedAnswer,
-  storedChunks,
+  storedSelection,
   sumOf,
 } from "./answers/index.ts";
-import type { CheckAnswer, SuiteAnswer, TurnCheck } from "./answers/index.ts";
+import type { CheckAnswer, SuiteAnswer, TestRun, TurnCheck } from "./answers/index.ts";
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
-import { filesIn, judgesOf, readSuite } from "./file/index.ts";
-import { checkLimits } from "./run-tests.ts";
+import { judgesOf } from "./file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "./file/index.ts";
-import { requireAllowed, selectTests } from "./plan-runs.ts";
+import { readSelected } from "./plan-runs.ts";
+import type { PlannedRun } from "./plan-runs.ts";
 import { testResults } from "./results.ts";
 import type { TestResult } from "./results.ts";
-import { askedTurn, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";
-import type { TestRun } from "./run-tests.ts";
+import { askedTurn, checkLimits, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";
 import { readSavedResults } from "./saved-results.ts";
 
 /** A stored run of a test, and what its answers are checked with. */
@@ -49,26 +47,15 @@ export async function* run(
   const { host, notice, options } = context;
   const { conclude } = await prepareConclusion(input, context);
   const saved = await readSavedResults("", input.results, host);
-  const { repeat, server } = saved.data;
-  const all: Suite[] = [];
-  for (const path of input.suite ?? new Set(saved.tests.map((test) => test.path)))
-    all.push(await readSuite(path, host.files));
-  const selected = selectTests(all, {
-    only: [],
-    failed_from: null,
-    first: null,
-    repeat: typeof repeat === "number" ? repeat : 1,
-    confirm: null,
-    against: null,
-    server: typeof server === "string" ? server : "",
-    shard: null,
-  });
-  const { allowFiles: allowed } = options.flags;
-  for (const suite of selected.suites)
-    for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);
-  requireAllowed(selected.suites, input);
+  const { suites: _, ...none } = storedSelection({});
+  const { repeat, server } = saved.selection;
+  const flags = { suite: input.suite, "allow-run": true } as const;
+  const allowing = commandLine("wf test score", [input.results], flags);
+  const line = { allow_run: input.allow_run, allowing };
+  const paths = input.suite ?? new Set(saved.tests.map((test) => test.path));
+  const selected = await readSelected(paths, { ...none, repeat, server }, line, context);
   const { runs, skipped, unused } = await storedRuns(selected.suites, saved.tests, context);
-  const old = withoutAnswers(input.results, all);
+  const old = withoutAnswers(input.results, selected.suites);
   if (saved.tests.length === 0) throw old;
   if (runs.length === 0) throw usage(`no test of these suites is in ${input.results}`);
   for (const { stored, test } of runs)
@@ -191,12 +178,12 @@ const undecided = ({ expectations }: SuiteTurn, { trace }: SuiteAnswer): Readonl
     ),
   );
 
-/** What the search of a test has found: searches are not repeated. A file may have anything in `found`. */
+/** What the search of a test has found: searches are not repeated. */
 function storedSearch({ search, context }: SuiteTest, stored: TestRun) {
-  const { query, top, names: known, chunks: found } = isObject(stored.found) ? stored.found : {};
-  const [chunks, nameOf] = [storedChunks(found), nameIn(isObject(known) ? known : {})];
+  const { found } = stored;
+  const [chunks, nameOf] = [found?.chunks ?? [], nameIn(found?.names ?? {})];
   const isChanged =
-    search && query !== undefined && (query !== search.query || top !== (search.top ?? null));
+    search && found && (found.query !== search.query || found.top !== (search.top ?? null));
   const names = search ? [...search.documents, ...search.texts] : [];
   const items = names.map((name) => itemChecks(name, search?.kb ?? ""));
   const kept = items.map((names) => stored.checks.find(({ check }) => names.includes(check)));
@@ -208,4 +195,38 @@ function storedSearch({ search, context }: SuiteTest, stored: TestRun) {
     ...context.map((each) => ({ turn: 1, ...checkContext(each, chunks, nameOf) })),
   ];
   return { checks, chunks, nameOf, error: why === undefined ? null : again(why) };
+}
+
+/** Takes the answers of an earlier run instead of asking, each at most once. */
+export type Reuse = Awaited<ReturnType<typeof openReuse>>;
+
+/** Reads the results whose answers are taken: those of the same server and application to the same questions. */
+export async function openReuse(file: string, context: Context) {
+  const { tests, selection } = await readSavedResults("--reuse ", file, context.host);
+  const isHere = selection.server === (await context.api.baseUrl());
+  const all = isHere ? tests.flatMap(({ results }) => results) : [];
+  const stored = groupBy(all, ({ app, turns }) => `${app} ${questionsOf(turns)}`);
+  let taken = 0;
+  return {
+    /** The run as its suite judges it now; undefined if it must be asked. Throws as checks do. */
+    async take({
+      suite,
+      test,
+      repeat,
+      asker,
+      checkAnswer,
+    }: PlannedRun): Promise<TestRun | undefined> {
+      const own = `${asker.app} ${questionsIn(test)}`;
+      const next = test.turns.length > 0 ? stored.get(own)?.shift() : undefined;
+      if (!next) return undefined;
+      const run = await judgedAgain({ stored: next, suite, test, checkAnswer });
+      if (run.error !== null || run.status === "not run") return undefined;
+      taken++;
+      return { ...run, repeat, side: "new", confirms: false };
+    },
+    /** How many answers were taken. */
+    get taken() {
+      return taken;
+    },
+  };
 }

@@ -1,6 +1,8 @@
 import { formatSeconds, groupDigits, percentile, sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
-import { literal, left, right } from "../../../output/report-model.ts";
+import { openWordDiff } from "../../../lib/word-diff.ts";
+import type { WordDiff } from "../../../lib/word-diff.ts";
+import { left, literal, right } from "../../../output/report-model.ts";
 import type {
   Cell,
   Plot,
@@ -9,14 +11,12 @@ import type {
   Section,
   Tile,
 } from "../../../output/report-model.ts";
-import { openWordDiff } from "../../../lib/word-diff.ts";
-import type { WordDiff } from "../../../lib/word-diff.ts";
+import type { TestRun } from "./answers/index.ts";
+import { observations, testHistories } from "./flaky.ts";
+import type { TestHistory } from "./flaky.ts";
 import type { TestResult } from "./results.ts";
-import type { TestRun } from "./run-tests.ts";
-import { testTable, notable, notesOf, passedText, rowsOf, testColumns } from "./suite-report.ts";
+import { notable, notesOf, passedText, rowsOf, testColumns, testTable } from "./suite-report.ts";
 import type { SuiteRun, TestRow } from "./suite-report.ts";
-import { observations, testHistories } from "./test-history.ts";
-import type { TestHistory } from "./test-history.ts";
 import { testDetails } from "./test-details.ts";
 
 /** The page of a run of suites: its figures, the course of its history, and the tests, those that failed first. */
@@ -72,55 +72,34 @@ function testTiles({ tests, skipped, baseline }: SuiteRun): Tile[] {
 /** What all runs of the tests took together. */
 function runTiles(runs: readonly TestRun[]): Tile[] {
   const asked = runs.filter(({ status }) => status !== "not run");
-  const known = (values: readonly (number | null)[]) => values.filter((value) => value !== null);
-  const seconds = known(asked.map((each) => each.seconds));
-  const tokens = known(asked.map((each) => each.tokens));
-  const judges = sum(known(asked.map(({ judge_tokens }) => judge_tokens)));
-  const p95 = percentile(Float64Array.from(seconds).sort(), 95);
-  const unknown = (values: readonly unknown[]) =>
-    values.length === asked.length
+  const known = (figure: "seconds" | "tokens" | "judge_tokens") =>
+    asked.flatMap((each) => each[figure] ?? []);
+  const tile = (
+    label: string,
+    values: readonly number[],
+    shown: typeof groupDigits,
+    more: string[],
+  ) => {
+    const unknown = `of ${values.length} of ${counted(asked.length, "run")}`;
+    const notes = [...(values.length === asked.length ? [] : [unknown]), ...more];
+    return values.length === 0
       ? []
-      : [`of ${values.length} of ${counted(asked.length, "run")}`];
-  const note = (...texts: readonly string[]) => (texts.length > 0 ? texts.join(", ") : undefined);
+      : [{ label, value: shown(sum(values)), note: notes.join(", ") || undefined }];
+  };
+  const [seconds, judges] = [known("seconds"), sum(known("judge_tokens"))];
+  const p95 = percentile(Float64Array.from(seconds).sort(), 95) ?? 0;
+  const ofJudges = judges > 0 ? [`judges ${groupDigits(judges)}`] : [];
   return [
     { label: "runs", value: groupDigits(asked.length) },
-    ...(p95 === null
-      ? []
-      : [
-          {
-            label: "time of all runs",
-            value: formatSeconds(sum(seconds)),
-            note: note(...unknown(seconds), `p95 ${formatSeconds(p95)}`),
-          },
-        ]),
-    ...(tokens.length === 0
-      ? []
-      : [
-          {
-            label: "tokens of all runs",
-            value: groupDigits(sum(tokens)),
-            note: note(
-              ...unknown(tokens),
-              ...(judges > 0 ? [`judges ${groupDigits(judges)}`] : []),
-            ),
-          },
-        ]),
+    ...tile("time of all runs", seconds, formatSeconds, [`p95 ${formatSeconds(p95)}`]),
+    ...tile("tokens of all runs", known("tokens"), groupDigits, ofJudges),
   ];
 }
-
-/** This run as one of a history. */
-const asResults = ({ tests, selection, at }: SuiteRun) => ({
-  file: "",
-  data: { suites: selection.suites, server: selection.server },
-  tests,
-  old: undefined,
-  at,
-});
 
 /** What the history, with this run, says about each test; nothing without earlier results. */
 function historiesOf(run: SuiteRun): ReadonlyMap<string, TestHistory> {
   if (run.history.length === 0) return new Map();
-  const found = [...run.history, asResults(run)].flatMap(observations);
+  const found = [...run.history, run].flatMap(observations);
   return new Map(testHistories(found).map((each) => [each.name, each]));
 }
 
@@ -130,8 +109,8 @@ function historyPlots(run: SuiteRun): Plot[] {
   const appsOf = (tests: readonly TestResult[]) =>
     namesOf(tests.flatMap(({ results }) => results.map(({ app }) => app)).toSorted());
   const apps = appsOf(run.tests);
-  const points = [...run.history, asResults(run)]
-    .filter(({ data }) => data["server"] === run.selection.server)
+  const points = [...run.history, run]
+    .filter(({ selection }) => selection.server === run.selection.server)
     .map(({ at, tests }) => ({ at, tests: tests.filter(({ name }) => names.has(name)) }))
     .filter(({ tests }) => appsOf(tests) === apps)
     .map(({ at, tests }) => ({

@@ -2,12 +2,13 @@ import { sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Heading, Report, Section, Tone } from "../../../output/report-model.ts";
-import { comparisonNotes, neededFor } from "./comparison-notes.ts";
+import { comparisonNotes, neededFor } from "./comparison.ts";
 import type { SuiteComparison, TestComparison, Verdict } from "./comparison.ts";
-import type { DatedResults } from "./history.ts";
-import { overBudget } from "./run-tests.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
+import { overBudget } from "./run-tests.ts";
+import type { DatedResults } from "./saved-results.ts";
+import { intervalText } from "./verdict/index.ts";
 import type { Passes } from "./verdict/index.ts";
 
 /** What is reported about a run of suites. */
@@ -79,59 +80,43 @@ const tones: Readonly<Record<string, Tone>> = {
 
 const toned = (word: string, text = word): Cell => ({ text, tone: tones[word] ?? "dim" });
 
-const verdictText = (verdict: Verdict): string =>
+/** A verdict in words. */
+export const verdictText = (verdict: Verdict): string =>
   ({ undecided: "cannot be told", failing: "fails as before" })[String(verdict)] ?? verdict;
 
 /** A column of the table of tests, and whether these tests have it. */
-export interface TestColumn {
-  readonly heading: Heading;
-  readonly isShown: boolean;
-  readonly cell: (row: TestRow) => Cell;
-}
+export type TestColumn = ReturnType<typeof column>;
+
+const column = (heading: Heading, isShown: boolean, cell: (row: TestRow) => Cell) => ({
+  heading,
+  isShown,
+  cell,
+});
+
+const minor = (heading: Heading): Heading => ({ ...heading, minor: true });
 
 /** The columns that tell about tests, in order. */
 export function testColumns({ tests, baseline }: SuiteRun): TestColumn[] {
   const hasRepeats = tests.some(({ results }) => results.length > 1);
-  const hasFresh = baseline !== undefined && tests.some(({ fresh }) => fresh);
-  const always = { isShown: true };
-  const repeated = { isShown: hasRepeats };
-  const compares = { isShown: baseline !== undefined };
+  const hasScores = tests.some(({ score }) => score !== null);
+  const compares = baseline !== undefined;
+  const hasFresh = compares && tests.some(({ fresh }) => fresh);
+  const verdictCell = (verdict: Verdict) => toned(verdict, verdictText(verdict));
   return [
-    { heading: left("result"), ...always, cell: ({ test }) => toned(test.status) },
-    { heading: literal("test"), ...always, cell: ({ test }) => test.name },
-    {
-      heading: right("passes"),
-      ...repeated,
-      cell: ({ test }) => `${test.passes}/${test.runs}`,
-    },
-    {
-      heading: { ...right("95 %"), minor: true },
-      ...repeated,
-      cell: ({ test }) => intervalText(test),
-    },
-    {
-      heading: right("score"),
-      isShown: tests.some(({ score }) => score !== null),
-      cell: ({ test }) => test.score?.toFixed(2) ?? null,
-    },
-    {
-      heading: { ...right("time"), minor: true },
-      ...always,
-      cell: ({ test }) => (test.seconds === null ? null : `${test.seconds.toFixed(1)} s`),
-    },
-    { heading: { ...right("tokens"), minor: true }, ...always, cell: ({ test }) => test.tokens },
-    {
-      heading: right("before"),
-      ...compares,
-      cell: ({ compared }) => shareText(compared?.before),
-    },
-    { heading: right("again"), isShown: hasFresh, cell: ({ test }) => shareText(test.fresh) },
-    {
-      heading: left("verdict"),
-      ...compares,
-      cell: ({ compared }) =>
-        compared ? toned(compared.verdict, verdictText(compared.verdict)) : null,
-    },
+    column(left("result"), true, ({ test }) => toned(test.status)),
+    column(literal("test"), true, ({ test }) => test.name),
+    column(right("passes"), hasRepeats, ({ test }) => `${test.passes}/${test.runs}`),
+    column(minor(right("95 %")), hasRepeats, ({ test }) => test.rate && intervalText(test.rate)),
+    column(right("score"), hasScores, ({ test }) => test.score?.toFixed(2) ?? null),
+    column(minor(right("time")), true, ({ test: { seconds } }) =>
+      seconds === null ? null : `${seconds.toFixed(1)} s`,
+    ),
+    column(minor(right("tokens")), true, ({ test }) => test.tokens),
+    column(right("before"), compares, ({ compared }) => shareText(compared?.before)),
+    column(right("again"), hasFresh, ({ test }) => shareText(test.fresh)),
+    column(left("verdict"), compares, ({ compared }) =>
+      compared ? verdictCell(compared.verdict) : null,
+    ),
   ];
 }
 
@@ -187,7 +172,7 @@ export function notesOf(run: SuiteRun): string[] {
     ...notes,
     ...judgeNote(tests),
     ...judges,
-    ...overBudget(tests, selection.suites).map((text) => `over budget: ${text}`),
+    ...overBudget(tests, selection).map((text) => `over budget: ${text}`),
     ...(baseline ? comparisonNotes(baseline.compared, level) : []),
   ];
 }
@@ -219,13 +204,6 @@ const withRows = ({ title = "", notes = [], ...table }: Section): Section => ({
   title,
   notes,
 });
-
-/** `77–97 %`: the interval that holds the true share of passes. */
-function intervalText({ rate }: TestResult): string | null {
-  if (!rate) return null;
-  const percent = (share: number) => Math.round(share * 100);
-  return `${percent(rate.low)}–${percent(rate.high)} %`;
-}
 
 /** Passed tests above which a comment folds them. */
 const MAX_PASSED = 30;

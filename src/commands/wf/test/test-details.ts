@@ -1,11 +1,11 @@
 import { groupBy } from "../../../lib/collect.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
+import type { WordDiff } from "../../../lib/word-diff.ts";
 import { left, literal, right } from "../../../output/report-model.ts";
 import type { Cell, Detail } from "../../../output/report-model.ts";
-import type { WordDiff } from "../../../lib/word-diff.ts";
+import type { AskedTurn, TestRun } from "./answers/index.ts";
 import { isJudged } from "./results.ts";
 import type { TestResult } from "./results.ts";
-import type { AskedTurn, TestRun } from "./run-tests.ts";
 
 /** Different answers of a test that a page shows. */
 const MAX_ANSWERS = 5;

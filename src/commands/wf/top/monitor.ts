@@ -101,22 +101,17 @@ export class RunMonitor {
   }
 
   readonly #readLog = async (): Promise<void> => {
-    const context = this.context;
-    const logs = await context.api.call(
-      listWorkflowLogs,
-      {},
-      {
-        signal: this.#signal,
-        ...(this.#hasRead && { retries: 0 }),
-      },
-    );
+    const options = { signal: this.#signal, ...(this.#hasRead && { retries: 0 }) };
+    const logs = await this.context.api.call(listWorkflowLogs, {}, options);
     const isFirst = !this.#hasRead;
     this.#hasRead = true;
     await this.#add(logs);
     const oldest = logs.at(-1)?.created_at ?? 0;
     this.#isWholeHour = logs.length < PAGE_SIZE || oldest < this.#now() - HOUR;
     this.#forgetOld();
-    const stale = this.#staleRun(logs);
+    // The active run that was not among the newest ones for the longest time.
+    const newest = new Set(logs.map(({ id }) => id));
+    const stale = [...this.#active.values()].find(({ id }) => !newest.has(id));
     const unwatched = this.#runToWatch();
     this.#pending = [
       ...(isFirst && logs.length === 0 ? [this.#checkLogged] : []),
@@ -142,15 +137,11 @@ export class RunMonitor {
       else this.#active.delete(run.id);
       const watched = this.#watched.get(run.id);
       if (watched && run.status !== "paused") watched.forms = [];
-      if (hasFailed && !watched) await this.#recall(run);
+      if (!hasFailed || watched) continue;
+      // The node at which it failed is known if it was followed on this machine.
+      const failure = (await loadRun(run.id, this.context)).failures?.at(-1);
+      if (failure) this.#watched.set(run.id, new WatchedRun(run.status, failure.node));
     }
-  }
-
-  /** The node at which a run failed, if it was followed on this machine. */
-  async #recall(run: TopRun): Promise<void> {
-    const { failures } = await loadRun(run.id, this.context);
-    const failure = failures?.at(-1);
-    if (failure) this.#watched.set(run.id, new WatchedRun(run.status, failure.node));
   }
 
   /** Ended runs are not shown after an hour. */
@@ -160,12 +151,6 @@ export class RunMonitor {
       this.#runs.delete(id);
       this.#watched.delete(id);
     }
-  }
-
-  /** The active run that was not among the newest ones for the longest time. */
-  #staleRun(logs: readonly WorkflowLog[]): WorkflowLog | undefined {
-    const newest = new Set(logs.map(({ id }) => id));
-    return [...this.#active.values()].find(({ id }) => !newest.has(id));
   }
 
   async #readAgain(before: WorkflowLog): Promise<void> {
@@ -190,7 +175,7 @@ export class RunMonitor {
   }
 
   async #watch(run: TopRun): Promise<void> {
-    const context = this.context;
+    const { context } = this;
     const watched = new WatchedRun(run.status);
     this.#watched.set(run.id, watched);
     const input = {

@@ -1,6 +1,6 @@
 import { percentile } from "../../../lib/numbers.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { Form } from "../../../runs/outcome.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
 import { loggedRun } from "../logs/index.ts";
@@ -78,15 +78,7 @@ const newestFirst = (a: TopRun, b: TopRun) =>
   (b.endedAt ?? b.startedAt) - (a.endedAt ?? a.startedAt) || (a.id < b.id ? -1 : 1);
 
 /** Figures of the runs that ended in the last hour; durations in seconds. */
-export interface HourFigures {
-  readonly runs: number;
-  readonly failed: number;
-  readonly p50: number | null;
-  readonly p95: number | null;
-}
-
-/** The figures of the last hour. */
-export function hourFigures({ runs }: TopState, now: number): HourFigures {
+export function hourFigures({ runs }: TopState, now: number) {
   const ended = runs.filter(({ endedAt }) => endedAt !== undefined && endedAt > now - HOUR);
   const seconds = Float64Array.from(ended.flatMap((run) => run.seconds ?? [])).sort();
   return {

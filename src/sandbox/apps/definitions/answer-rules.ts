@@ -1,4 +1,4 @@
-import type { RuleAnswer } from "../../models/rule-model.ts";
+import type { RuleAnswer } from "../../models/language-model.ts";
 import { fixedNumber } from "../../protocol/ids.ts";
 
 /** A question as patterns compare it. */

@@ -1,12 +1,13 @@
 /** The sandbox's own applications that ask its model, and the one that judges answers. */
 import { PROVIDER } from "../../models/catalog.ts";
-import { type AppDefinition, defineApp } from "./app-definitions.ts";
-import type { ModelConfig, Tool } from "./app-features.ts";
-import type { NodeOf, Selector } from "./node-types.ts";
+import { defineApp } from "./app-definitions.ts";
+import type { AppDefinition, ModelConfig, NodeData, Selector, Tool } from "./app-definitions.ts";
 import {
   answerNode,
   chatflow,
+  edgesOf,
   endNode,
+  node,
   startNode,
   textField,
   threeTries,
@@ -22,34 +23,37 @@ const modelNode = (
   id: string,
   title: string,
   [system, user]: readonly [system: string, user?: string],
-  more: Partial<NodeOf<"llm">> = {},
-): NodeOf<"llm"> => ({
-  id,
-  type: "llm",
-  title,
-  model,
-  prompt_template: [
-    { role: "system", text: system },
-    ...(user === undefined ? [] : [{ role: "user", text: user } as const]),
-  ],
-  ...more,
-});
+  more: Partial<NodeData["llm"]> & { readonly parentId?: string } = {},
+) =>
+  node(id, "llm", title, {
+    model,
+    prompt_template: [
+      { role: "system", text: system },
+      ...(user === undefined ? [] : [{ role: "user", text: user } as const]),
+    ],
+    ...more,
+  });
 
-/** Searches all knowledge bases. */
-const searchNode = (query_variable_selector: Selector): NodeOf<"knowledge-retrieval"> => ({
-  id: "search",
-  type: "knowledge-retrieval",
-  title: "Search",
-  query_variable_selector,
-  dataset_ids: ["*"],
-  multiple_retrieval_config: { top_k: 3 },
-});
+const searchNode = (query_variable_selector: Selector) =>
+  node("search", "knowledge-retrieval", "Search", {
+    query_variable_selector,
+    dataset_ids: ["*"],
+    multiple_retrieval_config: { top_k: 3 },
+  });
 
 /** Instructions and context of a model that is given what the search has found. */
 const FROM_CONTEXT = "You answer from the context.\n{{#context#}}";
 const context = { enabled: true, variable_selector: ["search", "result"] } as const;
 
 const optionalField = (name: string) => ({ ...textField(name), required: false });
+
+/** An application without nodes: a chat, a completion or an agent. */
+const basicApp = (
+  name: string,
+  mode: AppDefinition["mode"],
+  description: string,
+  config: ModelConfig,
+): AppDefinition => defineApp({ name, mode, description, config });
 
 /** What an assistant and a completion offer beside their replies. */
 const media = {
@@ -66,17 +70,16 @@ const media = {
 };
 
 /** The settings of an agent with a tool that tells the time. */
-const agentSettings = (tool: Pick<Tool, "provider_id">, label: Tool["sandbox"]["label"]) =>
-  ({
-    model,
-    pre_prompt: "Use the tools.",
-    user_input_form: [],
-    agent_mode: {
-      strategy: "function_call",
-      tools: [{ ...tool, tool_name: "current_time", sandbox: { label, output: "2026" } }],
-    },
-    suggested_questions_after_answer: on,
-  }) satisfies ModelConfig;
+const agentSettings = (tool: Pick<Tool, "provider_id">, label: Tool["sandbox"]["label"]) => ({
+  model,
+  pre_prompt: "Use the tools.",
+  user_input_form: [],
+  agent_mode: {
+    strategy: "function_call" as const,
+    tools: [{ ...tool, tool_name: "current_time", sandbox: { label, output: "2026" } }],
+  },
+  suggested_questions_after_answer: on,
+});
 
 /** Chats, agents, a completion and workflows. */
 export const modelApps: readonly AppDefinition[] = [
@@ -94,41 +97,25 @@ export const modelApps: readonly AppDefinition[] = [
     ],
     { features: { retriever_resource: on, suggested_questions_after_answer: on } },
   ),
-  defineApp({
-    name: "assistant",
-    description: "Answers questions from all knowledge bases.",
-    mode: "chat",
-    config: {
-      model,
-      pre_prompt: "Answer from the context. Write about {{topic}}.",
-      user_input_form: [
-        {
-          "text-input": {
-            label: "Topic",
-            variable: "topic",
-            required: false,
-            default: "",
-            max_length: 48,
-          },
-        },
-      ],
-      dataset_configs: {
-        datasets: { datasets: [{ dataset: { id: "*" } }] },
-        top_k: 3,
-        score_threshold_enabled: true,
-        score_threshold: 0.2,
-      },
-      opening_statement: "Ask me about your documents.",
-      suggested_questions: ["What is in the documents?"],
-      suggested_questions_after_answer: on,
-      ...media,
+  basicApp("assistant", "chat", "Answers questions from all knowledge bases.", {
+    model,
+    pre_prompt: "Answer from the context. Write about {{topic}}.",
+    user_input_form: [
+      { "text-input": { label: "Topic", variable: "topic", default: "", max_length: 48 } },
+    ],
+    dataset_configs: {
+      datasets: { datasets: [{ dataset: { id: "*" } }] },
+      top_k: 3,
+      score_threshold_enabled: true,
+      score_threshold: 0.2,
     },
+    opening_statement: "Ask me about your documents.",
+    suggested_questions: ["What is in the documents?"],
+    suggested_questions_after_answer: on,
+    ...media,
   }),
-  defineApp({
-    name: "agent",
-    description: "Looks up the time when it is asked to.",
-    mode: "agent-chat",
-    config: agentSettings(
+  basicApp("agent", "agent-chat", "Looks up the time when it is asked to.", {
+    ...agentSettings(
       { provider_id: "time" },
       {
         zh_Hans: "获取当前时间",
@@ -138,40 +125,37 @@ export const modelApps: readonly AppDefinition[] = [
       },
     ),
   }),
-  defineApp({
-    name: "new-agent",
-    description: "Looks up the time when it is asked to; works as agents do since 1.16.",
-    mode: "agent",
+  {
     since: "1.16.0",
-    config: {
-      ...agentSettings({}, { en_US: "current_time", zh_Hans: "current_time" }),
-      opening_statement: "Hello, I am an agent.",
-      suggested_questions: ["What year is it?"],
-      text_to_speech: { enabled: false },
-      sensitive_word_avoidance: { enabled: false, type: "", config: {} },
-      file_upload: {
-        enabled: true,
-        allowed_file_extensions: ["JPG", "JPEG", "PNG", "GIF", "WEBP", "SVG"],
-        allowed_file_types: ["document", "image", "audio", "video"],
-        allowed_file_upload_methods: ["local_file", "remote_url"],
-        image: on,
-        number_limits: 3,
+    ...basicApp(
+      "new-agent",
+      "agent",
+      "Looks up the time when it is asked to; works as agents do since 1.16.",
+      {
+        ...agentSettings({}, { en_US: "current_time", zh_Hans: "current_time" }),
+        opening_statement: "Hello, I am an agent.",
+        suggested_questions: ["What year is it?"],
+        text_to_speech: { enabled: false },
+        sensitive_word_avoidance: { enabled: false, type: "", config: {} },
+        file_upload: {
+          enabled: true,
+          allowed_file_extensions: ["JPG", "JPEG", "PNG", "GIF", "WEBP", "SVG"],
+          allowed_file_types: ["document", "image", "audio", "video"],
+          allowed_file_upload_methods: ["local_file", "remote_url"],
+          image: on,
+          number_limits: 3,
+        },
       },
-    },
-  }),
-  defineApp({
-    name: "completion",
-    description: "Completes a text.",
-    mode: "completion",
-    config: {
-      model,
-      pre_prompt: "{{query}}",
-      user_input_form: [
-        { paragraph: { label: "Text", variable: "query", required: true, default: "" } },
-      ],
-      more_like_this: on,
-      ...media,
-    },
+    ),
+  },
+  basicApp("completion", "completion", "Completes a text.", {
+    model,
+    pre_prompt: "{{query}}",
+    user_input_form: [
+      { paragraph: { label: "Text", variable: "query", required: true, default: "" } },
+    ],
+    more_like_this: on,
+    ...media,
   }),
   workflow("write", "A model writes; it tries three times.", [
     startNode("start", textField("query", "What to write")),
@@ -183,17 +167,14 @@ export const modelApps: readonly AppDefinition[] = [
     "A model chooses the branch: complaints get an apology, questions an answer from the knowledge bases.",
     [
       startNode("start", textField("query", "Message")),
-      {
-        id: "kind",
-        type: "question-classifier",
-        title: "Kind",
+      node("kind", "question-classifier", "Kind", {
         query_variable_selector: ["start", "query"],
         model,
         classes: [
           { id: "1", name: "complaint" },
           { id: "2", name: "question" },
         ],
-      },
+      }),
       modelNode("apology", "Apologize", ["You apologize politely.", "{{#start.query#}}"], {
         error_strategy: "default-value",
         default_value: [{ key: "text", value: "We are sorry." }],
@@ -208,43 +189,30 @@ export const modelApps: readonly AppDefinition[] = [
       endNode("unanswered", { error: ["reply", "error_message"] }),
     ],
     {
-      edges: [
-        { source: "start", target: "kind" },
-        { source: "kind", target: "apology", sourceHandle: "1" },
-        { source: "kind", target: "search", sourceHandle: "2" },
-        { source: "search", target: "reply" },
-        { source: "apology", target: "apologized" },
-        { source: "reply", target: "answered" },
-        { source: "reply", target: "unanswered", sourceHandle: "fail-branch" },
-      ],
+      edges: edgesOf(
+        "start>kind kind.1>apology kind.2>search search>reply apology>apologized reply>answered " +
+          "reply.fail-branch>unanswered",
+      ),
     },
   ),
   workflow("summarize", "A model summarizes each line of a text, three at a time.", [
     startNode("start", textField("text", "Text")),
-    {
-      id: "lines",
-      type: "code",
-      title: "Lines",
+    node("lines", "code", "Lines", {
       variables: variablesFrom({ text: ["start", "text"] }),
       sandbox: { program: "lines" },
-    },
-    {
-      id: "each",
-      type: "iteration",
-      title: "Each line",
+    }),
+    node("each", "iteration", "Each line", {
       iterator_selector: ["lines", "items"],
       output_selector: ["sentence", "text"],
       is_parallel: true,
       parallel_nums: 3,
       error_handle_mode: "remove-abnormal-output",
-    },
+    }),
     modelNode(
       "sentence",
       "Sentence",
       ["You say in a sentence what a text says.", "{{#each.item#}}"],
-      {
-        parentId: "each",
-      },
+      { parentId: "each" },
     ),
     modelNode("summary", "Summary", ["You join sentences to a summary.", "{{#each.output#}}"]),
     endNode("end", { summary: ["summary", "text"], sentences: ["each", "output"] }),
@@ -268,17 +236,14 @@ export const modelApps: readonly AppDefinition[] = [
       optionalField("criteria"),
       optionalField("expected"),
     ),
-    {
-      id: "c",
-      type: "code",
-      title: "Compare Words",
+    node("c", "code", "Compare Words", {
       sandbox: { program: "grade" },
       variables: variablesFrom({
         answer: ["s", "answer"],
         criteria: ["s", "criteria"],
         expected: ["s", "expected"],
       }),
-    },
+    }),
     endNode("e1", { score: ["c", "score"], reason: ["c", "reason"] }),
   ]),
 ];

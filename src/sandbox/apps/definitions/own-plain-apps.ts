@@ -1,14 +1,20 @@
 /** The sandbox's own applications that ask no model. */
-import { type AppDefinition, defineApp } from "./app-definitions.ts";
-import type { InputField } from "./app-features.ts";
-import type { AnyNode, Edge, ErrorHandling, NodeOf, Selector } from "./node-types.ts";
+import {
+  type AnyNode,
+  type AppDefinition,
+  defineApp,
+  type Edge,
+  type ErrorHandling,
+  type InputField,
+  type NodeData,
+  type NodeOf,
+  type NodeType,
+  type Selector,
+} from "./app-definitions.ts";
 
 /** Connects nodes, each with the next one. */
 const chain = (nodes: readonly AnyNode[]): Edge[] =>
-  nodes.flatMap(({ id: target }, index) => {
-    const source = nodes[index - 1]?.id;
-    return source === undefined ? [] : [{ source, target }];
-  });
+  nodes.slice(1).map(({ id: target }, index) => ({ source: nodes[index]?.id ?? "", target }));
 
 /** Makes applications of nodes; those outside of loops and iterations are connected in their order. */
 const appsOf =
@@ -26,6 +32,14 @@ const appsOf =
 export const workflow = appsOf("workflow");
 export const chatflow = appsOf("advanced-chat");
 
+/** Edges as `a>b`, or `a.branch>b` for a branch of `a`. */
+export const edgesOf = (text: string): Edge[] =>
+  text.split(" ").map((edge) => {
+    const [from = "", target = ""] = edge.split(">");
+    const [source = "", sourceHandle] = from.split(".");
+    return { source, target, ...(sourceHandle !== undefined && { sourceHandle }) };
+  });
+
 /** A text that is required, of any length. */
 export const textField = (variable: string, label = variable): InputField => ({
   variable,
@@ -35,45 +49,37 @@ export const textField = (variable: string, label = variable): InputField => ({
   max_length: null,
 });
 
-export const startNode = (id: string, ...variables: readonly InputField[]): NodeOf<"start"> => ({
-  id,
-  type: "start",
-  title: "Start",
-  variables,
-});
-
-/** An end node, or the variables of another one, with their sources by name. */
-export const endNode = (
+/** A node of a type. */
+export const node = <Type extends NodeType>(
   id: string,
-  outputs: Readonly<Record<string, Selector>>,
-): NodeOf<"end"> => ({ id, type: "end", title: "End", outputs: variablesFrom(outputs) });
+  type: Type,
+  title: string,
+  data: NodeData[Type] & { readonly parentId?: string },
+) => ({ id, type, title, ...data }) as unknown as NodeOf<Type>; // the same fields
+
+export const startNode = (id: string, ...variables: readonly InputField[]) =>
+  node(id, "start", "Start", { variables });
+
+/** An end node: its outputs with their sources by name. */
+export const endNode = (id: string, outputs: Readonly<Record<string, Selector>>) =>
+  node(id, "end", "End", { outputs: variablesFrom(outputs) });
 
 /** The variables of a node, with their sources by name. */
 export const variablesFrom = (sources: Readonly<Record<string, Selector>>) =>
   Object.entries(sources).map(([variable, value_selector]) => ({ variable, value_selector }));
 
-export const answerNode = (id: string, title: string, answer: string): NodeOf<"answer"> => ({
-  id,
-  type: "answer",
-  title,
-  answer,
-});
+export const answerNode = (id: string, title: string, answer: string) =>
+  node(id, "answer", title, { answer });
 
 const start = startNode("s", { ...textField("query"), type: "text-input" });
 const chatStart = startNode("s");
 
 /** An application whose second node cannot reach another server. */
-const failing = (
-  name: string,
-  description: string,
-  title: string,
-  handling: ErrorHandling,
-): AppDefinition => {
+const failing = (name: string, description: string, title: string, handling: ErrorHandling) => {
   const error = "[Errno 111] Connection refused";
-  const url = "http://127.0.0.1:9/none";
-  const request = { id: "f", type: "http-request", title, method: "get", url } as const;
-  const nodes = [start, { ...request, ...handling, sandbox: { error } }, endNode("e1", RESULT)];
-  return workflow(name, description, nodes);
+  const request = { method: "get", url: "http://127.0.0.1:9/none", ...handling };
+  const failed = node("f", "http-request", title, { ...request, sandbox: { error } });
+  return workflow(name, description, [start, failed, endNode("e1", RESULT)]);
 };
 
 const RESULT: Readonly<Record<string, Selector>> = { result: ["f", "body"] };
@@ -85,12 +91,7 @@ const fallback: ErrorHandling = {
 };
 
 /** A form with a comment, which may have a default, and two buttons. */
-function formNode(
-  id: string,
-  text: string,
-  preset: object | null = null,
-  rejectStyle = "default",
-): NodeOf<"human-input"> {
+function formNode(id: string, text: string, preset: object | null = null, rejectStyle = "default") {
   const inputs = [{ output_variable_name: "comment", type: "paragraph", default: preset }];
   const user_actions = [
     { id: "approve", title: "Approve", button_style: "primary" },
@@ -98,15 +99,7 @@ function formNode(
   ];
   const form_content = `${text}\n\n{{#$output.comment#}}`;
   const timeout = { timeout: 1, timeout_unit: "hour" } as const;
-  return {
-    id,
-    type: "human-input",
-    title: "Review",
-    form_content,
-    inputs,
-    user_actions,
-    ...timeout,
-  };
+  return node(id, "human-input", "Review", { form_content, inputs, user_actions, ...timeout });
 }
 
 const documents = (...allowed_file_upload_methods: readonly string[]) => ({
@@ -115,7 +108,6 @@ const documents = (...allowed_file_upload_methods: readonly string[]) => ({
   allowed_file_upload_methods,
 });
 
-/** One of each kind. */
 const everyInput: readonly InputField[] = [
   { variable: "name", label: "Name", type: "text-input", required: true, max_length: 20 },
   { variable: "text", label: "Text", type: "paragraph", max_length: 400 },
@@ -126,12 +118,9 @@ const everyInput: readonly InputField[] = [
   { variable: "docs", label: "Docs", type: "file-list", max_length: 3, ...documents("local_file") },
 ];
 
-/** An assigner with all that a server declares: its inputs are its own definition (server §15.5). */
-const counter = {
-  id: "v",
+/** All that a server declares of an assigner: its inputs are its own definition (server §15.5). */
+const counter: NodeData["assigner"] & { readonly parentId: string } & Record<string, unknown> = {
   parentId: "l",
-  type: "assigner",
-  title: "Variable Assigner",
   desc: "",
   version: "2",
   error_strategy: null,
@@ -143,24 +132,18 @@ const counter = {
   loop_id: "l",
   selected: false,
   sandbox: { seconds: 0.1 },
-} as const;
+};
 
 /** Workflows and chatflows. */
 export const plainApps: readonly AppDefinition[] = [
   workflow("echo", "Returns the query.", [start, endNode("e1", { query: ["s", "query"] })]),
   workflow("slow", "Takes 6 seconds, or the number of seconds in the input.", [
     startNode("s", ...start.variables, { variable: "seconds", label: "Seconds", type: "number" }),
-    {
-      id: "f",
-      type: "http-request",
-      title: "Wait",
+    node("f", "http-request", "Wait", {
       method: "get",
       url: "http://127.0.0.1:9009/slow",
-      sandbox: {
-        body: "slow body",
-        seconds: { value_selector: ["s", "seconds"], default: 6 },
-      },
-    },
+      sandbox: { body: "slow body", seconds: { value_selector: ["s", "seconds"], default: 6 } },
+    }),
     endNode("e1", RESULT),
   ]),
   workflow("inputs", "Takes every kind of input.", [
@@ -169,41 +152,27 @@ export const plainApps: readonly AppDefinition[] = [
   ]),
   workflow("loop", "Counts to five in a loop.", [
     start,
-    {
-      id: "l",
-      type: "loop",
-      title: "Loop",
+    node("l", "loop", "Loop", {
       loop_count: 10,
       loop_variables: [{ label: "num", value: 1 }],
       break_conditions: [{ variable_selector: ["l", "num"], comparison_operator: "≥", value: 5 }],
-    },
-    counter,
+    }),
+    node("v", "assigner", "Variable Assigner", counter),
     endNode("e1", { num: ["l", "num"] }),
   ]),
   workflow("batch", "Makes a pair from each number of a list.", [
     start,
-    {
-      id: "c",
-      type: "code",
-      title: "Generate Array",
-      sandbox: { outputs: { result: [1, 2, 3] } },
-    },
-    {
-      id: "i",
-      type: "iteration",
-      title: "Iteration",
+    node("c", "code", "Generate Array", { sandbox: { outputs: { result: [1, 2, 3] } } }),
+    node("i", "iteration", "Iteration", {
       iterator_selector: ["c", "result"],
       output_selector: ["p", "result"],
       flatten_output: true,
-    },
-    {
-      id: "p",
+    }),
+    node("p", "code", "Generate Pair", {
       parentId: "i",
-      type: "code",
-      title: "Generate Pair",
       sandbox: { program: "pair", seconds: 0.1 },
       variables: variablesFrom({ arg1: ["i", "item"] }),
-    },
+    }),
     endNode("e1", { output: ["i", "output"] }),
   ]),
   failing("broken", "Fails: its second node cannot connect to another server.", "Fetch", {}),
@@ -239,14 +208,7 @@ export const plainApps: readonly AppDefinition[] = [
       endNode("e1", { result: ["h1", "comment"] }),
       endNode("e2", { result: ["h2", "comment"] }),
     ],
-    {
-      edges: [
-        { source: "s", target: "h1" },
-        { source: "s", target: "h2" },
-        { source: "h1", target: "e1" },
-        { source: "h2", target: "e2" },
-      ],
-    },
+    { edges: edgesOf("s>h1 s>h2 h1>e1 h2>e2") },
   ),
   chatflow("chat-review", "Replies, waits for human input, replies again.", [
     chatStart,

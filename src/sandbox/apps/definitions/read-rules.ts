@@ -1,13 +1,12 @@
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseDuration } from "../../../lib/numbers.ts";
 import { isObject, own } from "../../../lib/json.ts";
-import { isErrorKind, modelErrorKinds } from "../../models/model-error.ts";
-import type { RuleAnswer } from "../../models/rule-model.ts";
+import { isErrorKind, modelErrorKinds } from "../../models/marks.ts";
+import type { RuleAnswer } from "../../models/language-model.ts";
 import { countTokens } from "../../models/tokens.ts";
 import { PROVIDER } from "../../models/catalog.ts";
-import { type AppDefinition, defineApp } from "./app-definitions.ts";
-import type { AnyNode } from "./node-types.ts";
-import { answerNode, chatflow, endNode, startNode, workflow } from "./own-plain-apps.ts";
+import { type AnyNode, type AppDefinition, defineApp } from "./app-definitions.ts";
+import { answerNode, chatflow, endNode, node, startNode, workflow } from "./own-plain-apps.ts";
 import { type AnswerRules, folded, type QuestionPattern, ruleModes } from "./answer-rules.ts";
 
 /** The keys and indexes that lead to a value. */
@@ -26,7 +25,6 @@ class RuleMistake extends Error {
 /** Reads a value in a file of rules; throws RuleMistake for one of another kind. */
 type ReadValue<T> = (value: unknown, path: RulePath) => T;
 
-/** The readers of the keys of a mapping. */
 type ReadKeys<T> = { readonly [Key in keyof T]-?: ReadValue<T[Key]> };
 
 /** A mapping with these keys, each of them optional. */
@@ -49,7 +47,6 @@ function unknownKey(key: string, names: readonly string[]): string {
   return `unknown key ${JSON.stringify(key)} (${help})`;
 }
 
-/** A list with at least one item. */
 const listOf =
   <T>(item: ReadValue<T>): ReadValue<readonly T[]> =>
   (value, path) => {
@@ -79,7 +76,6 @@ const oneOfWords =
     throw new RuleMistake(path, `expected one of ${words.join(", ")}`);
   };
 
-/** A duration in ms. */
 const durationText: ReadValue<number> = (value, path) => {
   const ms = typeof value === "string" ? parseDuration(value) : undefined;
   if (ms !== undefined) return ms;
@@ -149,7 +145,6 @@ const readRule = mapping({
   ...answerKeys,
 });
 
-/** A file of rules. */
 const readFile = mapping({
   description: plainText,
   mode: oneOfWords(ruleModes),
@@ -224,7 +219,7 @@ function appOfRules(name: string, file: ReturnType<typeof readFile>, rules: Answ
   const fields = inputs.map((input) => ({ ...field(input), type: "paragraph" }) as const);
   const nodes: AnyNode[] = [
     startNode("start", ...fields),
-    { id: "model", type: "llm", title: "Model", model, prompt_template },
+    node("model", "llm", "Model", { model, prompt_template }),
     mode === "workflow"
       ? endNode("end", { text: ["model", "text"] })
       : answerNode("end", "Answer", "{{#model.text#}}"),

@@ -1,6 +1,6 @@
-import { outputText, variableAt } from "../records/templates.ts";
+import { outputText, variableValues, variableAt } from "../records/run-events.ts";
 import { type NodeContext, type NodeResult, result, wait } from "./node.ts";
-import type { NodeOf } from "../definitions/node-types.ts";
+import type { NodeOf } from "../definitions/app-definitions.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -44,7 +44,7 @@ export function executeCode(
   context: NodeContext,
   { title, variables = [], sandbox }: NodeOf<"code">,
 ): NodeResult | Promise<NodeResult> {
-  const inputs = valuesOf(context, variables);
+  const inputs = variableValues(context.run.progress.variables, variables);
   const { seconds = 0, program } = sandbox;
   const run = program === undefined ? () => ({ ...sandbox.outputs }) : programs[program];
   if (!run) throw new Error(`the sandbox has no program ${program} for the node ${title}`);
@@ -57,23 +57,12 @@ export function executeTemplate(
   context: NodeContext,
   { template, variables }: NodeOf<"template-transform">,
 ): NodeResult {
-  const inputs = valuesOf(context, variables);
+  const inputs = variableValues(context.run.progress.variables, variables);
   const output = template.replace(/\{\{\s*(\w+)\s*\}\}/g, (text, name: string) =>
     Object.hasOwn(inputs, name) ? outputText(inputs[name]) : text,
   );
   return result({ inputs, outputs: { output } });
 }
-
-const valuesOf = (
-  { run }: NodeContext,
-  variables: NodeOf<"template-transform">["variables"],
-): Values =>
-  Object.fromEntries(
-    variables.map(({ variable, value_selector }) => [
-      variable,
-      variableAt(run.progress.variables, value_selector),
-    ]),
-  );
 
 /** Imitates a request: waits and answers with a fixed body, or fails; nothing is sent. */
 export async function executeRequest(

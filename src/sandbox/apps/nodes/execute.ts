@@ -1,35 +1,26 @@
 /** Executes nodes of all types, with their retries and what happens if they fail. */
 import { runEvent } from "../../protocol/fill.ts";
-import { fillShape } from "../records/shapes.ts";
-import { endOutputs } from "../records/run-events.ts";
+import { fillShape, citationsOf } from "../records/shapes.ts";
 import {
+  endOutputs,
+  submission,
   renderTemplate,
   valueAtSelector,
   outputText,
   typeName,
   variableAt,
-} from "../records/templates.ts";
-import type { Execution } from "../records/runs-store.ts";
+} from "../records/run-events.ts";
+import type { Execution, StoredForm } from "../records/runs-store.ts";
 import { executeCode, executeTemplate, executeRequest } from "./code.ts";
-import { executeHumanInput } from "./human-input.ts";
-import { executeBranch } from "./if-else.ts";
-import { executeIteration, executeLoop } from "./loops.ts";
+import { executeBranch, executeIteration, executeLoop } from "./loops.ts";
 import { executeClassifier, executeModel } from "./llm.ts";
-import {
-  completeNode,
-  type Execute,
-  type Executor,
-  type NodeContext,
-  type NodeResult,
-  type Outcome,
-  result,
-  wait,
-} from "./node.ts";
-import type { AnyNode, ErrorHandling, NodeType, NodeOf } from "../definitions/node-types.ts";
-import { HttpError } from "../../protocol/errors.ts";
-import { ModelError } from "../../models/model-error.ts";
-import { zeroUsage } from "../../models/tokens.ts";
-import { citationsOf } from "../records/citations.ts";
+import { completeNode, result, wait } from "./node.ts";
+import type { Execute, Executor, NodeContext, NodeResult, Outcome, RunContext } from "./node.ts";
+import type { AnyNode, ErrorHandling, NodeType, NodeOf } from "../definitions/app-definitions.ts";
+import { HttpError } from "../../protocol/response.ts";
+import { ModelError } from "../../models/marks.ts";
+import { costOf, zeroUsage } from "../../models/tokens.ts";
+import { atLeast } from "../../../lib/version.ts";
 
 const executors: { readonly [Type in NodeType]: Executor<Type> } = {
   start({ run }, { id }) {
@@ -65,11 +56,8 @@ const executors: { readonly [Type in NodeType]: Executor<Type> } = {
   assigner: executeAssigner,
 };
 
-/** Executes a node once. */
-const executeOnce: Execute = (context, node, execution) => {
-  const execute = executors[node.type] as Executor<NodeType>; // its type
-  return execute(context, node, execution);
-};
+const executeOnce: Execute = (context, node, execution) =>
+  (executors[node.type] as Executor<NodeType>)(context, node, execution); // its type
 
 /**
  * Executes a node until it succeeds or its tries are used up. If it failed, its default value or its
@@ -135,7 +123,6 @@ function afterFailure(node: ErrorHandling, failed: NodeResult): NodeResult {
   };
 }
 
-/** New values by operation. */
 const operations: Readonly<Record<string, (old: unknown, value: unknown) => unknown>> = {
   "over-write": (_old, value) => value,
   set: (_old, value) => value,
@@ -194,16 +181,55 @@ function executeKnowledge(
   } catch (error) {
     if (!(error instanceof ModelError || error instanceof HttpError)) throw error;
   }
-  const { total_tokens, total_price, currency } = zeroUsage;
+  const passages = found.map((passage, index) =>
+    fillShape("passage", { ...passage, position: index + 1 }),
+  );
   return result({
     inputs: { query },
     process: { usage: zeroUsage },
-    outputs: {
-      result: found.map((passage, index) =>
-        fillShape("passage", { ...passage, position: index + 1 }),
-      ),
-    },
-    metadata: { total_tokens, total_price, currency },
+    outputs: { result: passages },
+    metadata: costOf(zeroUsage),
     citations: citationsOf(found, "workflow"),
+  });
+}
+
+/** Opens a form and waits for it; once it is submitted or expired, the node ends. */
+export function executeHumanInput(context: NodeContext, node: NodeOf<"human-input">): Outcome {
+  const { run, version, records, publish } = context;
+  const form = records.forms.find({ run_id: run.id, node_id: node.id }) ?? openForm(context, node);
+  if (form.status === "waiting") return { status: "paused", form };
+  // Since 1.15 no event reports the end of the form (server §15.5).
+  const hasEvents = !atLeast(version, "1.15.0");
+  if (form.status === "expired") {
+    if (hasEvents) publish(runEvent("human_input_form_timeout", { form, node }));
+    return result({});
+  }
+  const submitted = submission(form, node);
+  if (hasEvents) publish(runEvent("human_input_form_filled", submitted));
+  const inputs = Object.entries(form.inputs ?? {});
+  return result({
+    inputs: Object.fromEntries(
+      inputs.map(([name, value]) => [name, { value_type: "string", value }]),
+    ),
+    outputs: {
+      ...form.inputs,
+      __action_id: form.action,
+      __rendered_content: submitted.rendered,
+      __action_value: submitted.action_text,
+    },
+  });
+}
+
+const SECONDS = { hour: 3600, day: 86_400 };
+
+function openForm({ run, records }: RunContext, node: NodeOf<"human-input">): StoredForm {
+  return records.forms.insert({
+    token: records.newId().replaceAll("-", "").slice(0, 22), // as long as the server's tokens
+    app: run.app,
+    run_id: run.id,
+    node_id: node.id,
+    content: renderTemplate(node.form_content, run.progress.variables),
+    expires_at: records.now() + node.timeout * SECONDS[node.timeout_unit] * 1000,
+    status: "waiting",
   });
 }

@@ -1,11 +1,12 @@
 /** Nodes that ask a model. */
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { type Completion, type Prompt, wholeReply } from "../../models/language-model.ts";
-import { ModelError } from "../../models/model-error.ts";
+import { ModelError } from "../../models/marks.ts";
+import { costOf } from "../../models/tokens.ts";
 import { atLeast } from "../../../lib/version.ts";
 import { tokenize } from "../../models/words.ts";
-import { outputText, renderTemplate, variableAt } from "../records/templates.ts";
-import type { NodeOf, Selector } from "../definitions/node-types.ts";
+import { outputText, renderTemplate, variableAt } from "../records/run-events.ts";
+import type { NodeOf, Selector } from "../definitions/app-definitions.ts";
 import examples from "./classifier-prompts.json" with { type: "json" };
 import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";
 
@@ -36,7 +37,6 @@ export async function executeModel(context: NodeContext, node: NodeOf<"llm">): P
   }
 }
 
-/** The names of a model, as inputs and process data of nodes have them. */
 const namesOf = ({ model }: NodeOf<"llm" | "question-classifier">) => ({
   model_provider: model.provider,
   model_name: model.name,
@@ -49,19 +49,11 @@ function askedIn(prompts: readonly PromptMessage[]): Prompt {
   return { system: others.join(""), user: asked?.text ?? "" };
 }
 
-/** What nodes with a model report about the call. */
 const processOf = (
   node: NodeOf<"llm" | "question-classifier">,
   prompts: readonly PromptMessage[],
   { usage }: Completion,
 ) => ({ model_mode: "chat", prompts, usage, finish_reason: "stop", ...namesOf(node) });
-
-/** Tokens and price in the metadata of a node. */
-const costOf = ({ usage }: Completion) => ({
-  total_tokens: usage.total_tokens,
-  total_price: usage.total_price,
-  currency: usage.currency,
-});
 
 /**
  * Streams the pieces of the text, and two empty ones at its end; since 1.16 what is thought before it as
@@ -102,13 +94,8 @@ function modelResult(
   const { usage } = completion;
   const { text, reasoning } = separated(node, completion.text);
   const outputs = { text, reasoning_content: reasoning, usage, finish_reason: "stop" };
-  const succeeded = result({
-    inputs,
-    process: processOf(node, prompts, completion),
-    outputs,
-    metadata: costOf(completion),
-    usage,
-  });
+  const process = processOf(node, prompts, completion);
+  const succeeded = result({ inputs, process, outputs, metadata: costOf(usage), usage });
   if (!node.structured_output_enabled) return succeeded;
   const structured_output = parsed(text);
   if (structured_output !== undefined) {
@@ -144,7 +131,6 @@ function passagesOf({ run }: NodeContext, { context }: NodeOf<"llm">): string[] 
     .filter(Boolean);
 }
 
-/** The files of the message that a node with vision sees. */
 const filesOf = ({ run }: NodeContext, { vision }: NodeOf<"llm">): readonly object[] => {
   const files = run.inputs["sys.files"];
   return vision?.enabled && Array.isArray(files) ? files.filter(isObject) : [];
@@ -174,7 +160,6 @@ function promptsOf(
   return prompts;
 }
 
-/** The earlier messages of the conversation, oldest first. */
 const dialogue = ({ run, records }: NodeContext) =>
   records.messages
     .list({ conversation_id: run.conversation_id ?? "" }, "position")
@@ -182,11 +167,9 @@ const dialogue = ({ run, records }: NodeContext) =>
 
 /** Each file is shown twice, its content cut (recorded). */
 const shownFiles = (files: readonly object[]): object[] =>
-  [...files, ...files].map(() => ({
-    type: "image",
-    data: "data:image...[TRUNCATED]...",
-    detail: "high",
-  }));
+  Array.from({ length: 2 * files.length }, () => SHOWN_FILE);
+
+const SHOWN_FILE = { type: "image", data: "data:image...[TRUNCATED]...", detail: "high" };
 
 /** Lets the model choose a class; the run takes the branch with its ID. */
 export async function executeClassifier(
@@ -202,19 +185,12 @@ export async function executeClassifier(
     const index = chosenClass(node, query, completion.text);
     const chosen = node.classes[index];
     if (!chosen) throw new Error(`the node ${node.id} has no classes`);
-    return result({
-      inputs,
-      process: processOf(node, messages, completion),
-      outputs: {
-        class_name: chosen.name,
-        class_label: `CLASS ${index + 1}`,
-        class_id: chosen.id,
-        usage: completion.usage,
-      },
-      metadata: costOf(completion),
-      usage: completion.usage,
-      handle: chosen.id,
-    });
+    const { usage } = completion;
+    const { id: class_id, name: class_name } = chosen;
+    const process = processOf(node, messages, completion);
+    const outputs = { class_name, class_label: `CLASS ${index + 1}`, class_id, usage };
+    const metadata = costOf(usage);
+    return result({ inputs, process, outputs, metadata, usage, handle: class_id });
   } catch (error) {
     if (error instanceof ModelError) return modelFailure(error, inputs);
     throw error;
@@ -236,11 +212,7 @@ function classifierPrompts(node: NodeOf<"question-classifier">, query: string): 
  * The index of the class that a reply names. A reply without one, as the model of the sandbox gives
  * it without marks, means the class with a word of the question; otherwise the first.
  */
-function chosenClass(
-  { classes }: NodeOf<"question-classifier">,
-  query: string,
-  reply: string,
-): number {
+function chosenClass({ classes }: NodeOf<"question-classifier">, query: string, reply: string) {
   const sent = tryParseJson(reply);
   const category = isObject(sent) ? sent["category_id"] : undefined;
   const named = classes.findIndex(({ id }) => id === category);

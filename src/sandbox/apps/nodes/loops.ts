@@ -1,20 +1,14 @@
 /** Loops and iterations: rounds of their inner nodes. */
 import { atLeast } from "../../../lib/version.ts";
-import { addUsage, type Usage, zeroUsage } from "../../models/tokens.ts";
+import { addUsage, costOf, type Usage, zeroUsage } from "../../models/tokens.ts";
 import { runEvent } from "../../protocol/fill.ts";
-import type { AnyNode, NodeOf } from "../definitions/node-types.ts";
+import type { AnyNode, NodeOf, Condition } from "../definitions/app-definitions.ts";
 import { roundsEvent } from "../records/shapes.ts";
-import { variableAt } from "../records/templates.ts";
-import { holds, joined } from "./if-else.ts";
-import {
-  completeNode,
-  type Container,
-  newExecution,
-  type NodeContext,
-  type NodeResult,
-  result,
-  secondsSince,
-} from "./node.ts";
+import { variableAt } from "../records/run-events.ts";
+import { completeNode, newExecution, result, secondsSince } from "./node.ts";
+import type { Container, NodeContext, NodeResult } from "./node.ts";
+import { compares } from "../../protocol/comparisons.ts";
+import type { Variables } from "../records/runs-store.ts";
 
 /** The output of each round; a failed one has none. */
 type Output = { readonly value: unknown } | { readonly error: string };
@@ -66,11 +60,8 @@ async function playRounds(
       const [index, item] = next;
       if (!is_parallel || isNew) beginRound(rounds, index);
       if (!is_parallel) shared[node.id] = { item, index };
-      const { variables, error, seconds } = await playRound(
-        rounds,
-        index,
-        is_parallel ? { item } : undefined,
-      );
+      const beside = is_parallel ? { item } : undefined;
+      const { variables, error, seconds } = await playRound(rounds, index, beside);
       outputs[index] =
         error === null ? { value: variableAt(variables, node.output_selector) } : { error };
       const isLast = error !== null && error_handle_mode === "terminated";
@@ -129,7 +120,6 @@ interface Rounds {
   usage: Usage | undefined;
 }
 
-/** Reports that a loop or iteration begins. */
 function beginRounds(
   context: NodeContext,
   node: Container,
@@ -142,7 +132,6 @@ function beginRounds(
   return { context, node, since, inputs, length, durations: {}, usage: undefined };
 }
 
-/** Reports that a round begins. */
 function beginRound({ context, node }: Rounds, index: number): void {
   const since = context.records.now();
   const pre_loop_output = node.type === "loop" ? {} : undefined;
@@ -197,14 +186,13 @@ function endRounds(
   },
 ): NodeResult {
   const { outputs, error } = end;
-  const { total_tokens, total_price, currency } = usage ?? zeroUsage;
+  const used = costOf(usage ?? zeroUsage);
   const status = error === null ? "succeeded" : "failed";
-  const used = { total_tokens, total_price, currency };
   const map = { [`${node.type}_duration_map`]: durations };
   const metadata = length === 0 ? {} : { ...used, ...map, ...end.metadata };
   const elapsed = secondsSince(context, since);
   const times = { since, elapsed, finished: context.records.now() };
-  const values = { node, inputs, outputs, length, total_tokens, metadata, status, ...times };
+  const values = { node, inputs, outputs, length, ...used, metadata, status, ...times };
   context.publish(roundsEvent(node.type, "completed", values));
   return { status, inputs, process: {}, outputs, error, metadata: null, ...(usage && { usage }) };
 }
@@ -235,3 +223,44 @@ function innerNodes({ app }: NodeContext, { id }: Container): AnyNode[] {
   }
   return ordered.filter(({ type }) => type !== "loop-start" && type !== "iteration-start");
 }
+
+/** Takes the branch of the first case that holds; otherwise the branch `false`. */
+export function executeBranch(
+  { run: { progress } }: NodeContext,
+  { cases }: NodeOf<"if-else">,
+): NodeResult {
+  const { variables } = progress;
+  const results = [];
+  const inputs = [];
+  let taken: string | undefined;
+  for (const { case_id, logical_operator, conditions } of cases) {
+    const held = conditions.map((condition) => holds(variables, condition));
+    const final_result = joined(held, logical_operator);
+    const shown = conditions.map((condition) => ({ ...condition, sub_variable_condition: null }));
+    const group = { case_id, logical_operator, conditions: shown };
+    results.push({ group, results: held, final_result });
+    for (const { variable_selector, comparison_operator, value: expected_value } of conditions) {
+      const actual_value = variableAt(variables, variable_selector);
+      inputs.push({ actual_value, expected_value, comparison_operator });
+    }
+    if (!final_result) continue;
+    taken = case_id;
+    break;
+  }
+  return result({
+    inputs: { conditions: inputs },
+    process: { condition_results: results },
+    outputs: { result: taken !== undefined, selected_case_id: taken ?? "false" },
+    handle: taken ?? "false",
+  });
+}
+
+/** Reports whether a condition holds. */
+export const holds = (
+  variables: Variables,
+  { variable_selector, comparison_operator, value }: Condition,
+): boolean => compares(comparison_operator, variableAt(variables, variable_selector), value);
+
+/** Joins the results of conditions; there must be one. */
+export const joined = (results: readonly boolean[], by: "and" | "or" = "and"): boolean =>
+  results.length > 0 && (by === "and" ? results.every(Boolean) : results.some(Boolean));

@@ -9,11 +9,16 @@ import type {
 } from "../records/runs-store.ts";
 import type { Retrieve } from "../../knowledge/retrieval/retrieve.ts";
 import type { TextModel } from "../../models/language-model.ts";
-import type { ModelError } from "../../models/model-error.ts";
+import type { ModelError } from "../../models/marks.ts";
 import type { Usage } from "../../models/tokens.ts";
-import type { AppDefinition } from "../definitions/app-definitions.ts";
+import type {
+  AppDefinition,
+  AnyNode,
+  NodeOf,
+  NodeType,
+  Selector,
+} from "../definitions/app-definitions.ts";
 import type { RunEvent } from "../../protocol/fill.ts";
-import type { AnyNode, NodeOf, NodeType, Selector } from "../definitions/node-types.ts";
 
 /** One segment of a run while it executes. */
 export interface RunContext {

@@ -3,13 +3,19 @@ import { asciiOnly, dataLine, spaced } from "../../protocol/response.ts";
 import { atLeast } from "../../../lib/version.ts";
 import { zeroUsage } from "../../models/tokens.ts";
 import { toSeconds } from "../../protocol/ids.ts";
-import type { StoredForm, StoredRun, Execution } from "./runs-store.ts";
-import type { AppDefinition } from "../definitions/app-definitions.ts";
-import { isNodeDone } from "./graph.ts";
-import { type NodeOf, nodesOf } from "../definitions/node-types.ts";
+import type { StoredForm, StoredRun, Execution, Variables } from "./runs-store.ts";
+import {
+  type AppDefinition,
+  type NodeOf,
+  nodesOf,
+  type AnyNode,
+  type Edge,
+  type Selector,
+} from "../definitions/app-definitions.ts";
 import { fillShape } from "./shapes.ts";
 import { runEvent, type RunEvent } from "../../protocol/fill.ts";
-import { outputText, variableAt } from "./templates.ts";
+import { isObject, own } from "../../../lib/json.ts";
+import { pythonText } from "../../protocol/validation.ts";
 
 /** The keep-alive of a stream: an event without data. */
 export const PING = "event: ping\n\n";
@@ -26,10 +32,7 @@ const chatFields = (run: StoredRun) =>
 export function messageMetadata(run: StoredRun, version: string): object {
   const { usage = zeroUsage, citations = [] } = run.progress;
   const { time_to_first_token: first, time_to_generate: rest } = usage;
-  const times = {
-    time_to_first_token: first ?? run.elapsed_time,
-    time_to_generate: rest ?? 0,
-  };
+  const times = { time_to_first_token: first ?? run.elapsed_time, time_to_generate: rest ?? 0 };
   const reasoning = atLeast(version, "1.16.0") ? reasoningOf(run) : {};
   const values = { citations, usage: { ...usage, ...times }, reasoning, version };
   return fillShape("message metadata", values);
@@ -129,28 +132,15 @@ export function pauseEvents(
 }
 
 /** Outputs that an end node takes from earlier nodes. */
-export const endOutputs = (
-  { outputs }: NodeOf<"end">,
-  { progress }: StoredRun,
-): Record<string, unknown> =>
-  Object.fromEntries(
-    outputs.map(({ variable, value_selector }) => [
-      variable,
-      variableAt(progress.variables, value_selector),
-    ]),
-  );
+export const endOutputs = ({ outputs }: NodeOf<"end">, { progress }: StoredRun) =>
+  variableValues(progress.variables, outputs);
 
 /** Outputs of the end nodes that were reached. */
-export const reachedOutputs = (
-  run: StoredRun,
-  app: AppDefinition | undefined,
-): Record<string, unknown> =>
-  Object.assign(
-    {},
-    ...nodesOf(app, "end")
-      .filter(({ id }) => isNodeDone(run, id))
-      .map((end) => endOutputs(end, run)),
-  );
+export function reachedOutputs(run: StoredRun, app: AppDefinition | undefined) {
+  const reached = nodesOf(app, "end").filter(({ id }) => isNodeDone(run, id));
+  const outputs: Record<string, unknown> = {};
+  return Object.assign(outputs, ...reached.map((end) => endOutputs(end, run))) as typeof outputs;
+}
 
 /** An event of a node in a snapshot, where it has no inputs, outputs and errors (server §15.6). */
 function replayedNode(
@@ -159,26 +149,11 @@ function replayedNode(
   index: number,
 ): RunEvent {
   const { status } = execution;
-  const result = {
-    inputs: null,
-    process: null,
-    outputs: null,
-    status,
-    error: null,
-    metadata: null,
-  };
+  const hidden = { inputs: null, process: null, outputs: null, error: null, metadata: null };
+  const result = { ...hidden, status };
   const { data = {} } = runEvent(event, { execution, result });
   const shown = Object.entries(data).filter(([name]) => !/_truncated$|^agent_/.test(name));
   return { event, data: { ...Object.fromEntries(shown), index } };
-}
-
-/** What a snapshot needs besides the run. */
-interface SnapshotParts {
-  readonly app: AppDefinition;
-  readonly waiting: readonly StoredForm[];
-  /** Text so far of a chatflow. */
-  readonly answer: string | null;
-  readonly version: string;
 }
 
 /**
@@ -187,7 +162,18 @@ interface SnapshotParts {
  */
 export function snapshotEvents(
   run: StoredRun,
-  { app, waiting, answer, version }: SnapshotParts,
+  {
+    app,
+    waiting,
+    answer,
+    version,
+  }: {
+    readonly app: AppDefinition;
+    readonly waiting: readonly StoredForm[];
+    /** Text so far of a chatflow. */
+    readonly answer: string | null;
+    readonly version: string;
+  },
 ): RunEvent[] {
   const since = run.created_at;
   const begin = { run, inputs: storedInputs(run), since, reason: "initial" };
@@ -206,4 +192,103 @@ export function snapshotEvents(
       ? reachedOutputs(run, app)
       : { answer, files: { value_type: "array[file]", value: [] } };
   return [...events, ...pauseEvents(run, forms, version, { since, elapsed: 0, outputs })];
+}
+
+/** The nodes and edges of an application. */
+export interface Graph {
+  readonly nodes: readonly AnyNode[];
+  readonly edges: readonly Edge[];
+}
+
+/** Reports whether a node of a run has ended, so that the nodes after it may begin. */
+export const isNodeDone = (run: StoredRun, nodeId: string): boolean =>
+  endOf(run, nodeId) !== undefined;
+
+const endOf = ({ progress }: StoredRun, nodeId: string) =>
+  progress.executions.find(
+    ({ nodeId: id, status }) => id === nodeId && ["succeeded", "exception"].includes(status),
+  );
+
+/** Reports whether a node that ended chose an edge; edges without a handle leave every node. */
+export function isTaken(run: StoredRun, edge: Edge): boolean {
+  const end = endOf(run, edge.source);
+  return end !== undefined && handleOf(edge) === (end.handle ?? DEFAULT_HANDLE);
+}
+
+const DEFAULT_HANDLE = "source";
+
+const handleOf = ({ sourceHandle }: Edge) => sourceHandle || DEFAULT_HANDLE;
+
+/** Reports whether a node can no longer be reached, because branches led elsewhere. */
+export function isSkipped(graph: Graph, run: StoredRun, nodeId: string): boolean {
+  const incoming = graph.edges.filter(({ target }) => target === nodeId);
+  return incoming.length > 0 && incoming.every((edge) => isAbandoned(graph, run, edge));
+}
+
+const isAbandoned = (graph: Graph, run: StoredRun, edge: Edge): boolean =>
+  isNodeDone(run, edge.source) ? !isTaken(run, edge) : isSkipped(graph, run, edge.source);
+
+/** The nodes that may begin: all edges to them are decided, and one is taken. */
+export const readyNodes = (graph: Graph, run: StoredRun): AnyNode[] =>
+  graph.nodes.filter(({ id, parentId }) => {
+    if (parentId !== undefined || isNodeDone(run, id)) return false;
+    const incoming = graph.edges.filter(({ target }) => target === id);
+    if (incoming.length === 0) return true;
+    return (
+      incoming.some((edge) => isTaken(run, edge)) &&
+      incoming.every((edge) => isNodeDone(run, edge.source) || isAbandoned(graph, run, edge))
+    );
+  });
+
+/** The value of a selector; undefined as long as there is none. */
+export function valueAtSelector(variables: Variables, [node, name, ...path]: Selector): unknown {
+  const value = variables[node]?.[name];
+  return path.reduce((inner, key) => (isObject(inner) ? own(inner, key) : undefined), value);
+}
+
+/** The value of a selector, or null. */
+export const variableAt = (variables: Variables, selector: Selector): unknown =>
+  valueAtSelector(variables, selector) ?? null;
+
+/** The values of the variables of a node, by name. */
+export const variableValues = (
+  variables: Variables,
+  declared: NodeOf<"end">["outputs"],
+): Record<string, unknown> =>
+  Object.fromEntries(
+    declared.map((each) => [each.variable, variableAt(variables, each.value_selector)]),
+  );
+
+/** Splits a text into fixed parts and selectors: `{{#node.name#}}`. Those of `$output` are fixed. */
+export const templateParts = (template: string): (string | Selector)[] =>
+  template.split(/(\{\{#[^.#$]+\.[^#]+#\}\})/).flatMap((part): (string | Selector)[] => {
+    const [, node, names] = /^\{\{#([^.#$]+)\.([^#]+)#\}\}$/.exec(part) ?? [];
+    const [name, ...path] = names?.split(".") ?? [];
+    if (node !== undefined && name !== undefined) return [[node, name, ...path]];
+    return part === "" ? [] : [part];
+  });
+
+/** Fills `{{#node.name#}}`; placeholders of inputs (`$output`) stay. */
+export const renderTemplate = (template: string, variables: Variables): string =>
+  templateParts(template)
+    .map((part) => (typeof part === "string" ? part : outputText(variableAt(variables, part))))
+    .join("");
+
+/**
+ * A value as text: each item of a list becomes a line with a dash, in Python's spelling; an object
+ * becomes indented JSON (server §15.5).
+ */
+export function outputText(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value)) return JSON.stringify(value, null, 2);
+  return value.map((item) => `- ${typeof item === "string" ? item : pythonText(item)}`).join("\n");
+}
+
+/** The server's name for the type of a value. */
+export function typeName(value: unknown): string {
+  if (value === null) return "none";
+  if (Array.isArray(value)) return "array[any]";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "float";
+  return typeof value;
 }

@@ -1,7 +1,7 @@
-import type { RuleAnswer } from "../../models/rule-model.ts";
+import type { RuleAnswer } from "../../models/language-model.ts";
 import type { Usage } from "../../models/tokens.ts";
 import type { Basics } from "../../storage/sqlite.ts";
-import { column, defineTable, openTables, type RecordOf } from "../../storage/table.ts";
+import { column, defineTable, columnsAs, openTables, type RecordOf } from "../../storage/table.ts";
 
 const { key, text, integer, json, oneOf, optional } = column;
 
@@ -72,32 +72,23 @@ type RunStatus = "running" | "paused" | "succeeded" | "partial-succeeded" | "fai
 /** Tables of the applications. Times are ms since 1970. */
 const definitions = {
   end_users: defineTable(
-    { id: key, app: text, session_id: text, created_at: integer },
+    { id: key, ...columnsAs(text, "app", "session_id"), created_at: integer },
     { indexes: ["app, session_id"] },
   ),
   runs: defineTable(
     {
       id: key,
-      app: text,
-      end_user_id: text,
-      session_id: text,
-      task_id: text,
-      /** null for chatflows, which write no log (server §12). */
-      log_id: optional(text),
-      conversation_id: optional(text),
-      message_id: optional(text),
+      ...columnsAs(text, "app", "end_user_id", "session_id", "task_id"),
+      // The log of a chatflow is null (server §12), as are the IDs of a workflow.
+      ...columnsAs(optional(text), "log_id", "conversation_id", "message_id", "error"),
       status: oneOf<RunStatus>(),
       /** The inputs of the request and the `sys.` fields. */
-      inputs: json<JsonObject>(),
-      outputs: json<JsonObject>(),
-      error: optional(text),
+      ...columnsAs(json<JsonObject>(), "inputs", "outputs"),
       created_at: integer,
       finished_at: optional(integer),
       /** Seconds of the last segment. */
       elapsed_time: column.real,
-      total_steps: integer,
-      total_tokens: integer,
-      exceptions_count: integer,
+      ...columnsAs(integer, "total_steps", "total_tokens", "exceptions_count"),
       progress: json<StoredProgress>(),
     },
     { indexes: ["app, created_at"] },
@@ -106,10 +97,7 @@ const definitions = {
   forms: defineTable(
     {
       token: key,
-      id: text,
-      app: text,
-      run_id: text,
-      node_id: text,
+      ...columnsAs(text, "id", "app", "run_id", "node_id"),
       /** Text with the variables filled in and the placeholders of inputs left open. */
       content: text,
       expires_at: integer,
@@ -121,25 +109,17 @@ const definitions = {
   ),
   conversations: defineTable({
     id: key,
-    app: text,
-    end_user_id: text,
-    name: text,
+    ...columnsAs(text, "app", "end_user_id", "name"),
     inputs: json<JsonObject>(),
-    created_at: integer,
-    updated_at: integer,
+    ...columnsAs(integer, "created_at", "updated_at"),
   }),
-  /** Chat messages with their replies. */
+  /** Chat messages with their replies. The run is empty in basic applications, which have none. */
   messages: defineTable(
     {
       id: key,
       position: integer,
-      app: text,
-      conversation_id: text,
-      /** Empty in basic applications, which have no runs. */
-      run_id: text,
+      ...columnsAs(text, "app", "conversation_id", "run_id", "query", "answer"),
       inputs: json<JsonObject>(),
-      query: text,
-      answer: text,
       status: oneOf<"normal" | "paused" | "error">(),
       error: optional(text),
       /** The sources of the answer as `message_end` reports them; null for none. */
@@ -155,54 +135,37 @@ const definitions = {
   ),
   conversation_variables: defineTable({
     id: key,
-    conversation_id: text,
-    name: text,
-    value: text,
-    description: text,
-    created_at: integer,
-    updated_at: integer,
+    ...columnsAs(text, "conversation_id", "name", "value", "description"),
+    ...columnsAs(integer, "created_at", "updated_at"),
   }),
   feedbacks: defineTable(
     {
       id: key,
-      app: text,
-      conversation_id: text,
-      message_id: text,
-      end_user_id: text,
-      rating: text,
+      ...columnsAs(text, "app", "conversation_id", "message_id", "end_user_id", "rating"),
       content: optional(text),
-      created_at: integer,
-      updated_at: integer,
+      ...columnsAs(integer, "created_at", "updated_at"),
     },
     { constraint: "UNIQUE (message_id, end_user_id)" },
   ),
   annotations: defineTable({
     id: key,
-    app: text,
-    question: text,
-    answer: text,
-    hit_count: integer,
-    created_at: integer,
+    ...columnsAs(text, "app", "question", "answer"),
+    ...columnsAs(integer, "hit_count", "created_at"),
   }),
   /** Jobs that switch annotation replies on and off. */
   annotation_jobs: defineTable({
     id: key,
-    app: text,
+    ...columnsAs(text, "app", "provider", "model"),
     action: oneOf<"enable" | "disable">(),
     /** The least similarity of the questions. */
     threshold: column.real,
-    provider: text,
-    model: text,
     /** When it ends; null for never. */
     due_at: optional(integer),
     error: optional(text),
   }),
   app_files: defineTable({
     id: key,
-    app: text,
-    end_user_id: text,
-    name: text,
-    type: text,
+    ...columnsAs(text, "app", "end_user_id", "name", "type"),
     bytes: column.bytes,
     created_at: integer,
   }),

@@ -1,8 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../../protocol/handler.ts";
 import type { Retrieve } from "../../knowledge/retrieval/retrieve.ts";
-import type { TextModel } from "../../models/language-model.ts";
-import { ruleModel } from "../../models/rule-model.ts";
+import { type TextModel, ruleModel } from "../../models/language-model.ts";
 import type { StoredForm, RunStore, StoredRun } from "../records/runs-store.ts";
 import type { Channels } from "./event-stream.ts";
 import type { RunContext } from "../nodes/node.ts";
@@ -33,10 +32,7 @@ export interface EngineOptions {
 /** Runs applications in the background: stores runs in `records`, publishes events to `channels`. */
 export class Engine {
   readonly #options: EngineOptions;
-  readonly #active = new Map<
-    string,
-    { readonly run: StoredRun; readonly control: AbortController }
-  >();
+  readonly #active = new Map<string, { run: StoredRun; control: AbortController }>();
   /** IDs of runs that a worker is about to resume. */
   readonly #pickedUp = new Set<string>();
   readonly #closing = new AbortController();

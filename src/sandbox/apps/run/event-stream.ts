@@ -1,6 +1,6 @@
 import { atLeast } from "../../../lib/version.ts";
 import type { Clock } from "../../protocol/handler.ts";
-import { ConnectionDropped } from "../../protocol/errors.ts";
+import { ConnectionDropped } from "../../protocol/response.ts";
 import type { StoredRun } from "../records/runs-store.ts";
 import { liveLine, PING } from "../records/run-events.ts";
 import type { RunEvent } from "../../protocol/fill.ts";
@@ -111,18 +111,7 @@ export interface StreamRules {
  * Streams a run: a ping, the first lines, live events, pings during silence. Ends a second after the
  * last event, after 300 s without any event, or when `signal` is aborted.
  */
-export function eventStream(
-  subscription: Subscription,
-  rules: StreamRules,
-  clock: Clock,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  // A generator that was never started does not run its `finally` block.
-  signal.addEventListener("abort", () => subscription.close("disconnected"), { once: true });
-  return streamLines(subscription, rules, clock, signal);
-}
-
-async function* streamLines(
+export async function* streamLines(
   subscription: Subscription,
   rules: StreamRules,
   clock: Clock,

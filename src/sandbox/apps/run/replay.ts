@@ -2,7 +2,7 @@
 import { isObject } from "../../../lib/json.ts";
 import type { StoredRun } from "../records/runs-store.ts";
 import { newExecution, type RunContext } from "../nodes/node.ts";
-import type { RecordingEvent } from "../definitions/given-apps.ts";
+import type { RecordingEvent } from "../definitions/app-definitions.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -35,21 +35,15 @@ export async function replayRun(
 }
 
 /** The envelope of an event, which the run has itself. */
-const ENVELOPE = "event task_id workflow_run_id conversation_id message_id created_at id".split(
-  " ",
-);
+const ENVELOPE = /^(event|task_id|workflow_run_id|conversation_id|message_id|created_at|id)$/;
 
 function fieldsOf(event: JsonObject, { message_id }: StoredRun): JsonObject {
-  const fields = Object.entries(event).filter(([name]) => !ENVELOPE.includes(name));
+  const fields = Object.entries(event).filter(([name]) => !ENVELOPE.test(name));
   return { ...("id" in event && { id: message_id }), ...Object.fromEntries(fields) };
 }
 
 /** The data of an event, with an ID of this run for each execution. */
-function ownData(
-  data: JsonObject,
-  ids: Map<unknown, string>,
-  { run, records }: RunContext,
-): JsonObject {
+function ownData(data: JsonObject, ids: Map<unknown, string>, { run, records }: RunContext) {
   const { id, node_id, workflow_run_id } = data;
   const run_id = workflow_run_id === undefined ? {} : { workflow_run_id: run.id };
   if (id === undefined || node_id === undefined) return { ...data, ...run_id };
@@ -74,10 +68,8 @@ function noteExecution({ run: { progress }, records }: RunContext, name: string,
   execution.finishedAt = records.now();
 }
 
-/** The statuses of a run that has ended. */
 const ends = ["succeeded", "partial-succeeded", "failed", "stopped"] as const;
 
-/** Ends the run as the recorded one did. */
 function closeRun(run: StoredRun, end: JsonObject): void {
   run.status = ends.find((status) => status === end["status"]) ?? "succeeded";
   run.outputs = isObject(end["outputs"]) ? end["outputs"] : {};

@@ -1,8 +1,15 @@
 import type { StoredRun } from "../records/runs-store.ts";
 import { atLeast } from "../../../lib/version.ts";
-import { type Graph, isNodeDone, isSkipped, isTaken } from "../records/graph.ts";
-import type { AnyNode, Edge, NodeOf, NodeType, Selector } from "../definitions/node-types.ts";
-import { outputText, templateParts, valueAtSelector } from "../records/templates.ts";
+import {
+  type Graph,
+  isNodeDone,
+  isSkipped,
+  isTaken,
+  outputText,
+  templateParts,
+  valueAtSelector,
+} from "../records/run-events.ts";
+import type { AnyNode, Edge, NodeOf, NodeType, Selector } from "../definitions/app-definitions.ts";
 
 /** Sends a text; the selector tells which variable, or which node, it comes from. */
 type Publish = (text: string, selector: Selector) => void;

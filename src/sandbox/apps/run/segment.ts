@@ -1,22 +1,19 @@
 import { addUsage } from "../../models/tokens.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 import { atLeast } from "../../../lib/version.ts";
-import type { AppDefinition } from "../definitions/app-definitions.ts";
-import { type AnyNode, nodesOf } from "../definitions/node-types.ts";
+import { type AppDefinition, type AnyNode, nodesOf } from "../definitions/app-definitions.ts";
 import { executeNode } from "../nodes/execute.ts";
+import { completeNode, isContainer, newExecution } from "../nodes/node.ts";
+import type { NodeContext, NodeResult, Outcome, RunContext } from "../nodes/node.ts";
 import {
-  completeNode,
-  isContainer,
-  newExecution,
-  type NodeContext,
-  type NodeResult,
-  type Outcome,
-  type RunContext,
-} from "../nodes/node.ts";
-import { readyNodes } from "../records/graph.ts";
-import { messageMetadata, pauseEvents, reachedOutputs, shownForms } from "../records/run-events.ts";
+  readyNodes,
+  outputText,
+  messageMetadata,
+  pauseEvents,
+  reachedOutputs,
+  shownForms,
+} from "../records/run-events.ts";
 import type { Execution, StoredForm, StoredRun } from "../records/runs-store.ts";
-import { outputText } from "../records/templates.ts";
 import { replayRun } from "./replay.ts";
 import { ResponseStream } from "./response-stream.ts";
 
@@ -58,11 +55,7 @@ export async function runSegment(context: RunContext, reason: SegmentReason): Pr
 }
 
 /** Ends a run, saves it and publishes its last events; returns `workflow_finished`. */
-export function endRun(
-  context: RunContext,
-  status: StoredRun["status"],
-  error: string | null,
-): RunEvent {
+export function endRun(context: RunContext, status: Status, error: string | null): RunEvent {
   const { run, records, version, startedAt, publish } = context;
   closeRun(context, run, status, error);
   records.saveSegment(run, status === "failed" ? "error" : "normal");
@@ -96,12 +89,9 @@ export function stopRun(context: RunContext, mode: StopMode): RunEvent {
   return event;
 }
 
-function closeRun(
-  context: RunContext,
-  run: StoredRun,
-  status: StoredRun["status"],
-  error: string | null,
-): void {
+type Status = StoredRun["status"];
+
+function closeRun(context: RunContext, run: StoredRun, status: Status, error: string | null): void {
   run.status = status;
   run.error = error;
   run.outputs = error === null ? runOutputs(context) : {};
@@ -128,11 +118,8 @@ async function pauseRun(context: RunContext, forms: readonly StoredForm[]): Prom
   records.saveSegment(run, "paused");
   for (const form of forms) context.watchForm(form);
   const elapsed = (records.now() - since) / 1000;
-  const events = pauseEvents(run, shownForms(context.app, forms), version, {
-    since,
-    elapsed,
-    outputs: {},
-  });
+  const shown = shownForms(context.app, forms);
+  const events = pauseEvents(run, shown, version, { since, elapsed, outputs: {} });
   for (const event of events) publish(event);
   return events.at(-1) as RunEvent; // workflow_paused
 }
@@ -153,9 +140,7 @@ interface Step {
 }
 
 /** A node that ended, or waits for a form. */
-interface StepEnd extends Step {
-  readonly outcome: Outcome;
-}
+type StepEnd = Step & { readonly outcome: Outcome };
 
 /**
  * Executes the nodes of a run that may begin, and those after them. Branches run side by side. The

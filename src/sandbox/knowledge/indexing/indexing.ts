@@ -1,6 +1,6 @@
 import { attempt } from "../../../lib/json.ts";
 import { countCharacters } from "../../../lib/text.ts";
-import { raise, HttpError } from "../../protocol/errors.ts";
+import { raise, HttpError } from "../../protocol/response.ts";
 import {
   type DatasetRow,
   type DocumentRow,
@@ -11,10 +11,16 @@ import {
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import { splitIntoChunks, type TextChunk } from "../../../splitting/split.ts";
 import { knowledgeError } from "../records/responses.ts";
-import { ModelError } from "../../models/model-error.ts";
-import { canRun, pipelineChunks } from "../pipelines/execute.ts";
-import { addChildren, addSegment, embedSegment } from "./segments.ts";
-import { isHighQuality, requireCredentials, checkDimensions } from "./embedding.ts";
+import { ModelError } from "../../models/marks.ts";
+import { canRun, pipelineChunks } from "../pipelines/pipelines.ts";
+import {
+  addChildren,
+  addSegment,
+  embedSegment,
+  isHighQuality,
+  requireCredentials,
+  checkDimensions,
+} from "./segments.ts";
 import { textParts } from "../records/knowledge-files.ts";
 
 /** The stages of indexing in order, with their starts as a share of the indexing delay. */
@@ -71,7 +77,6 @@ function summarize({ documents, segments, model }: KnowledgeContext, { id }: Doc
   }
 }
 
-/** A document while it is indexed. */
 interface Job {
   readonly context: KnowledgeContext;
   readonly dataset: DatasetRow;
@@ -152,11 +157,13 @@ function embedDocument({ context, dataset, document: { id }, time }: Job): void 
     const indexed = { status: "completed", enabled: true, completed_at: time };
     segments.update({ document_id: id, status: "indexing" }, indexed);
   } catch (error) {
-    const unfinished = { status: "indexing", enabled: false, completed_at: null };
-    segments.update({ document_id: id }, unfinished);
+    segments.update({ document_id: id }, UNFINISHED);
     throw error;
   }
 }
+
+/** A chunk that is not embedded. */
+const UNFINISHED = { status: "indexing", enabled: false, completed_at: null };
 
 /** A chunk of a document; of a question-and-answer document, a question with its answer. */
 type DocumentChunk = TextChunk & { readonly answer?: string };
@@ -173,19 +180,11 @@ function chunksOf({ context, dataset, document }: Job): readonly DocumentChunk[]
   }
   const chunks = splitFile(context, document);
   if (!model || !isHighQuality(dataset)) return chunks;
-  switch (document.doc_form) {
-    case "qa_model":
-      return chunks.flatMap(({ content }) =>
-        (attempt(() => model.questions(content)) ?? []).map(({ question, answer }) => ({
-          content: question,
-          answer,
-        })),
-      );
-    case "hierarchical_model":
-      return chunks.filter(({ children = [] }) => children.length > 0);
-    default:
-      return chunks;
-  }
+  if (document.doc_form === "hierarchical_model")
+    return chunks.filter(({ children = [] }) => children.length > 0);
+  if (document.doc_form !== "qa_model") return chunks;
+  const asked = chunks.flatMap(({ content }) => attempt(() => model.questions(content)) ?? []);
+  return asked.map(({ question: content, answer }) => ({ content, answer }));
 }
 
 function splitFile(
@@ -211,16 +210,14 @@ function complete({ context, dataset, document, time }: Job): void {
   const { store, documents, segments } = context;
   const { id: document_id } = document;
   const embeds = isHighQuality(dataset);
-  const sum = "SELECT ifnull(sum(tokens), 0) AS tokens FROM segments WHERE document_id = ?";
+  const sql = "SELECT ifnull(sum(tokens), 0) AS tokens FROM segments WHERE document_id = ?";
+  const counted = store.get<{ readonly tokens: number }>(sql, document_id);
   const summarizes = embeds && dataset.summary_index_setting?.enable === true;
   const summaries = summarizes ? { need_summary: 1, summary_due: time + SUMMARY_DELAY } : {};
   const ended = {
     indexing_status: "completed",
     error: null,
-    // A pipeline leaves them uncounted.
-    tokens: document.source
-      ? null
-      : (store.get<{ readonly tokens: number }>(sum, document_id)?.tokens ?? 0),
+    tokens: document.source ? null : (counted?.tokens ?? 0), // a pipeline leaves them uncounted
     stopped_at: null,
     completed_at: time,
     updated_at: time,
@@ -230,8 +227,5 @@ function complete({ context, dataset, document, time }: Job): void {
   if (document.doc_form !== "hierarchical_model" || embeds) return;
   // Without an embedding model, the chunks of a hierarchical document are never completed: the
   // document is available, but searches do not find it.
-  segments.update(
-    { document_id },
-    { status: "indexing", enabled: false, keywords: null, completed_at: null },
-  );
+  segments.update({ document_id }, { ...UNFINISHED, keywords: null });
 }

@@ -1,5 +1,5 @@
 import { countCharacters } from "../../../lib/text.ts";
-import { tooManyFiles, type HttpError } from "../../protocol/errors.ts";
+import { tooManyFiles, type HttpError } from "../../protocol/response.ts";
 import type { BytesReply, Call, ReceivedFile } from "../../protocol/handler.ts";
 import { atLeast } from "../../../lib/version.ts";
 import { readFile } from "../../readers/read-file.ts";
@@ -104,14 +104,12 @@ export function fileResponse({ files }: KnowledgeContext, id: string): BytesRepl
   const file = files.find({ id });
   if (!file) return undefined;
   const bytes = file.is_text ? file.bytes.subarray(0, file.size) : file.bytes;
-  return {
-    bytes,
-    headers: {
-      "Content-Type": "application/octet-stream",
-      "Content-Length": String(bytes.byteLength),
-      "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
-    },
+  const headers = {
+    "Content-Type": "application/octet-stream",
+    "Content-Length": String(bytes.byteLength),
+    "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
   };
+  return { bytes, headers };
 }
 
 /** Extensions of files whose bytes are their text; those of other kinds are stored, and fail to index. */

@@ -1,13 +1,12 @@
 import type { LanguageModel } from "../../models/language-model.ts";
 import type { ModelAccess } from "../../models/catalog.ts";
-import { raise } from "../../protocol/errors.ts";
+import { raise } from "../../protocol/response.ts";
 import type { Handlers } from "../../protocol/handler.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
-import type { SearchSettings } from "./settings.ts";
-import { knowledgeError } from "./responses.ts";
+import { type SearchSettings, knowledgeError } from "./responses.ts";
 import type { FileText } from "../../readers/read-file.ts";
 import type { Basics } from "../../storage/sqlite.ts";
-import { column, defineTable, openTables, type RecordOf } from "../../storage/table.ts";
+import { column, defineTable, columnsAs, openTables, type RecordOf } from "../../storage/table.ts";
 
 const { key, text, oneOf, integer, flag, bytes, json, optional } = column;
 
@@ -28,20 +27,14 @@ export interface DocumentSource {
 const tables = {
   datasets: defineTable({
     id: key,
-    name: text,
-    description: optional(text),
-    provider: text,
-    permission: text,
+    ...columnsAs(text, "name", "provider", "permission"),
+    ...columnsAs(optional(text), "description", "indexing_technique", "doc_form"),
+    ...columnsAs(optional(text), "embedding_model", "embedding_model_provider"),
     members: json<readonly string[]>(),
-    indexing_technique: optional(text),
-    embedding_model: optional(text),
-    embedding_model_provider: optional(text),
-    doc_form: optional(text),
     retrieval_model: optional(json<SearchSettings>()),
     summary_index_setting: optional(json<{ readonly enable?: unknown }>()),
     built_in: flag,
-    created_at: integer,
-    updated_at: integer,
+    ...columnsAs(integer, "created_at", "updated_at"),
   }),
   process_rules: defineTable(
     { id: key, dataset_id: text, rule: json<ProcessRule>() },
@@ -49,10 +42,8 @@ const tables = {
   ),
   files: defineTable({
     id: key,
-    name: text,
+    ...columnsAs(text, "name", "extension", "mime_type"),
     size: integer, // characters of a text, bytes of an upload (server §9.1)
-    extension: text,
-    mime_type: text,
     is_text: flag,
     bytes,
     /** The text of a file that is not plain text; null for others. */
@@ -62,33 +53,21 @@ const tables = {
   documents: defineTable(
     {
       id: key,
-      dataset_id: text,
+      ...columnsAs(text, "dataset_id", "batch", "name", "doc_form", "doc_language", "created_from"),
       position: integer,
-      batch: text,
-      name: text,
       /** Of a document that a pipeline makes; it has neither file nor rule (their IDs are empty). */
       source: optional(json<DocumentSource>()),
-      file_id: text,
-      rule_id: text,
-      doc_form: text,
-      doc_language: text,
-      created_from: text,
-      created_at: integer,
-      updated_at: integer,
+      ...columnsAs(text, "file_id", "rule_id"),
+      ...columnsAs(integer, "created_at", "updated_at", "queued_at"),
       indexing_status: oneOf<ProcessingStage | "completed" | "error">(),
-      queued_at: integer,
-      completed_at: optional(integer),
-      stopped_at: optional(integer),
+      ...columnsAs(optional(integer), "completed_at", "stopped_at", "disabled_at"),
       error: optional(text),
-      tokens: optional(integer),
-      word_count: optional(integer),
+      ...columnsAs(optional(integer), "tokens", "word_count"),
       /** Whether its chunks have, or are to have, summaries; 1 or null. */
       need_summary: optional(integer),
       /** When the summaries are made; null before and after. */
       summary_due: optional(integer),
-      enabled: flag,
-      disabled_at: optional(integer),
-      archived: flag,
+      ...columnsAs(flag, "enabled", "archived"),
       metadata: json<Readonly<Record<string, MetadataValue>>>(),
     },
     {
@@ -106,47 +85,31 @@ const tables = {
   segments: defineTable(
     {
       id: key,
-      dataset_id: text,
-      document_id: text,
-      position: integer,
-      content: text,
-      answer: optional(text),
-      word_count: integer,
+      ...columnsAs(text, "dataset_id", "document_id", "content", "index_node_id", "status"),
+      ...columnsAs(integer, "position", "word_count", "created_at", "updated_at", "indexing_at"),
+      ...columnsAs(optional(text), "answer", "updated_by", "summary", "error"),
+      ...columnsAs(optional(integer), "disabled_at", "completed_at"),
       keywords: optional(json<readonly string[]>()),
-      index_node_id: text,
-      status: text,
       enabled: flag,
-      disabled_at: optional(integer),
-      created_at: integer,
-      updated_at: integer,
-      updated_by: optional(text),
-      indexing_at: integer,
-      completed_at: optional(integer),
-      summary: optional(text),
       /** Counted only where a model embeds the content. */
       tokens: optional(integer),
       /** The embedded content: 32-bit floats. */
       vector: optional(bytes),
-      error: optional(text),
     },
     { indexes: ["document_id, position", "dataset_id"] },
   ),
   child_chunks: defineTable(
     {
       id: key,
-      segment_id: text,
-      position: integer,
-      content: text,
+      ...columnsAs(text, "segment_id", "content"),
+      ...columnsAs(integer, "position", "created_at", "updated_at"),
       type: oneOf<"automatic" | "customized">(),
-      created_at: integer,
-      updated_at: integer,
-      /** The embedded content: 32-bit floats. */
       vector: optional(bytes),
     },
     { indexes: ["segment_id, position"] },
   ),
   metadata_fields: defineTable(
-    { id: key, dataset_id: text, name: text, type: text },
+    { id: key, ...columnsAs(text, "dataset_id", "name", "type") },
     { indexes: ["dataset_id"] },
   ),
   metadata_bindings: defineTable(

@@ -23,16 +23,11 @@ export function documentMetadata(
   { built_in }: DatasetRow,
   document: DocumentRow,
 ) {
-  const custom = metadata_fields
-    .select(
-      `JOIN metadata_bindings ON field_id = id WHERE document_id = ?
-       ORDER BY metadata_fields.rowid`,
-      document.id,
-    )
-    .map((field) => ({
-      ...fieldResponse(field),
-      value: own(document.metadata, field.name) ?? null,
-    }));
+  const bound = "JOIN metadata_bindings ON field_id = id WHERE document_id = ?";
+  const fields = metadata_fields.select(`${bound} ORDER BY metadata_fields.rowid`, document.id);
+  const custom = fields.map((field) => {
+    return { ...fieldResponse(field), value: own(document.metadata, field.name) ?? null };
+  });
   if (custom.length === 0 && !built_in) return [];
   const values = {
     document_name: document.name,
@@ -41,11 +36,9 @@ export function documentMetadata(
     last_update_date: floatText(document.updated_at / 1000),
     source: "file_upload",
   };
-  const builtIn = builtInFields.map((field) => ({
-    id: "built-in",
-    ...field,
-    value: values[field.name],
-  }));
+  const builtIn = builtInFields.map((field) => {
+    return { id: "built-in", ...field, value: values[field.name] };
+  });
   return [...custom, ...builtIn];
 }
 

@@ -1,9 +1,7 @@
-import { invalidParam } from "../../protocol/errors.ts";
+import { invalidParam } from "../../protocol/response.ts";
 import { catalogOf } from "../../models/catalog.ts";
-import { similarity } from "../../models/embedding.ts";
-import { Marks } from "../../models/marks.ts";
-import { errorKind, ModelError } from "../../models/model-error.ts";
-import { overlap, tokenize } from "../../models/words.ts";
+import { similarity, overlap, tokenize } from "../../models/words.ts";
+import { Marks, ModelError } from "../../models/marks.ts";
 import { type DatasetRow, type KnowledgeContext, WORD_TABLES } from "../records/knowledge-store.ts";
 import {
   embedFor,
@@ -12,9 +10,8 @@ import {
   indexTableOf,
   storedDimensions,
   vectorOf,
-} from "../indexing/embedding.ts";
-import { knowledgeError } from "../records/responses.ts";
-import type { SearchSettings } from "../records/settings.ts";
+} from "../indexing/segments.ts";
+import { knowledgeError, type SearchSettings } from "../records/responses.ts";
 
 /** A chunk that a search found, or a child chunk of it. */
 export interface Hit {
@@ -183,8 +180,7 @@ function rerankHits({ dataset, query, settings }: Search, hits: readonly Hit[]):
  */
 export function rerank(query: string, texts: readonly string[]): number[] {
   const marks = new Marks(query);
-  const error = marks.text("rerank-error");
-  if (error !== undefined) throw new ModelError(errorKind(error));
+  marks.fail("rerank-error");
   const asked = tokenize(marks.rest);
   return texts.map((text) => overlap(asked, tokenize(text)));
 }

@@ -8,9 +8,9 @@ import type {
   MetadataValue,
   SegmentRow,
 } from "../records/knowledge-store.ts";
-import { isHighQuality, indexTableOf } from "../indexing/embedding.ts";
+import { isHighQuality, indexTableOf } from "../indexing/segments.ts";
 import { advanceIndexing } from "../indexing/indexing.ts";
-import { DEFAULT_SETTINGS, type SearchSettings } from "../records/settings.ts";
+import { DEFAULT_SETTINGS, type SearchSettings } from "../records/responses.ts";
 import { documentMetadata } from "../records/metadata-values.ts";
 import { type Hit, rankHits } from "./rank.ts";
 
@@ -47,10 +47,8 @@ export const openRetrieve =
           // Economy is searched by keywords, whatever the knowledge base says.
           const method = isHighQuality(dataset) ? stored.search_method : "keyword_search";
           const settings = { ...stored, search_method: method, top_k: topK };
-          return findChunks(context, dataset, query, settings).map((found) => ({
-            dataset,
-            ...found,
-          }));
+          const found = findChunks(context, dataset, query, settings);
+          return found.map((each) => ({ dataset, ...each }));
         })
         .sort((a, b) => b.score - a.score)
         .slice(0, topK)
@@ -106,9 +104,9 @@ function documentFilter(
   const known = new Map<string, boolean>();
   const check = (id: string): boolean => {
     const document = context.documents.find({ id });
-    if (!document) return false;
-    const metadata = documentMetadata(context, dataset, document);
-    return filter(Object.fromEntries(metadata.map(({ name, value }) => [name, value])));
+    const metadata = document ? documentMetadata(context, dataset, document) : [];
+    const values = Object.fromEntries(metadata.map(({ name, value }) => [name, value]));
+    return document !== undefined && filter(values);
   };
   return (id) => {
     const accepted = known.get(id) ?? check(id);

@@ -3,6 +3,7 @@ import { groupBy } from "../../../../lib/collect.ts";
 import { tryParseJson, valueAt } from "../../../../lib/json.ts";
 import { shortened } from "../../../../lib/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
+import type { AskedTurn } from "./stored-run.ts";
 
 /** A judge with its criteria: undefined for none, true for any. */
 interface CalibratedJudge {
@@ -38,24 +39,20 @@ async function savedNote(judge: CalibratedJudge, context: Context): Promise<stri
   return typeof note === "string" ? shortened(note, MAX_NOTE) : undefined;
 }
 
-/**
- * What reports say about the calibrations of the judges of turns, or that there is none. Turns of a
- * file may have anything as `judge`.
- */
+/** What reports say about the calibrations of the judges of turns, or that there is none. */
 export async function calibrationNotes(
-  turns: readonly { readonly judge: unknown }[],
+  turns: readonly Pick<AskedTurn, "judge">[],
   context: Context,
 ): Promise<string[]> {
   const notes: string[] = [];
-  const byApp = groupBy(turns, ({ judge }) => valueAt(judge, "app"));
-  for (const [app, all] of byApp) {
-    if (typeof app !== "string") continue;
-    const criteria = new Set(all.map(({ judge }) => valueAt(judge, "criteria")));
+  const judges = turns.flatMap(({ judge }) => judge ?? []);
+  for (const [app, all] of groupBy(judges, (judge) => judge.app)) {
+    const criteria = new Set(all.map((judge) => judge.criteria));
     const known: string[] = [];
     for (const each of criteria) {
-      const one = { app, criteria: typeof each === "string" ? each : undefined };
       const note =
-        (await savedNote(one, context)) ?? (await savedNote({ app, criteria: true }, context));
+        (await savedNote({ app, criteria: each }, context)) ??
+        (await savedNote({ app, criteria: true }, context));
       if (note !== undefined) known.push(note);
     }
     notes.push(...new Set(known));

@@ -1,4 +1,9 @@
-import { isSuccess } from "../../../../runs/status.ts";
+import { dirname } from "node:path";
+import { reasonOf } from "../../../../errors.ts";
+import { isObject } from "../../../../lib/json.ts";
+import { counted, firstNames } from "../../../../lib/text.ts";
+import { isSuccess } from "../../../../runs/outcome.ts";
+import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import {
   checkExpectation,
@@ -7,45 +12,16 @@ import {
   runFields,
   runSucceeded,
 } from "../../expect/index.ts";
+import { needsText } from "../file/index.ts";
+import type { Suite, SuiteProgram, SuiteSupport, SuiteTurn } from "../file/index.ts";
 import type { SuiteAnswer } from "../../ask/index.ts";
-import { openComparison } from "./compare-answer.ts";
+import { atLeastOf, checkContext, supportedSentences } from "./check-chunks.ts";
+import { openSchema } from "./check-schema.ts";
+import { onlyJsonIn, openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";
 import type { Judge, JudgedAnswer, Judgement } from "./judge.ts";
-import type { CheckKind, Suite, SuiteSupport, SuiteTurn } from "../file/index.ts";
-import { needsText } from "../file/index.ts";
-import { openSchema } from "./check-schema.ts";
-import { runProgram } from "./run-program.ts";
-import { counted, firstNames } from "../../../../lib/text.ts";
-import type { CitedChunk } from "../../../../runs/trace.ts";
-import { atLeastOf, checkContext } from "./check-context.ts";
-import { supportedSentences } from "./supported.ts";
-
-/** What is expected of an answer, and whether it met that. */
-export interface AnswerCheck {
-  readonly kind: CheckKind;
-  readonly check: string;
-  readonly passed: boolean;
-  /** The actual state, on one line. */
-  readonly actual: string;
-  /** From 0 to 1: how similar the answer is, or what its judge gave it. */
-  readonly score?: number | undefined;
-}
-
-/** A check of the answer to one of the turns. */
-export interface TurnCheck extends AnswerCheck {
-  /** From 1. */
-  readonly turn: number;
-}
-
-/** The checks of an answer. */
-interface CheckedAnswer {
-  readonly checks: readonly AnswerCheck[];
-  /** Why the answer cannot be judged; null if it can. */
-  readonly error: string | null;
-  /** Tokens of its judge; null without one. */
-  readonly judgeTokens: number | null;
-}
+import type { AnswerCheck } from "./stored-run.ts";
 
 /** What is known beside an answer. */
 export interface AnswerBackground {
@@ -57,17 +33,16 @@ export interface AnswerBackground {
   readonly turns: readonly object[];
 }
 
-/** Compares an answer with all that its turn expects, and asks its judges. */
-export type CheckAnswer = (
-  answer: SuiteAnswer,
-  turn: SuiteTurn,
-  background: AnswerBackground,
-) => Promise<CheckedAnswer>;
+/**
+ * Compares an answer with all that its turn expects, and asks its judges: gives the checks, why the answer cannot
+ * be judged, and the tokens of judges.
+ */
+export type CheckAnswer = Awaited<ReturnType<typeof openChecker>>;
 
 type Pause = () => Promise<void>;
 
 /** Opens judges and prepares comparisons. Throws `usage` for a turn that no answer can be checked against. */
-export async function openChecker(suite: Suite, context: Context): Promise<CheckAnswer> {
+export async function openChecker(suite: Suite, context: Context) {
   const comparisons = new Map<SuiteTurn, AnswerComparison>();
   const schemas = new Map<SuiteTurn, Awaited<ReturnType<typeof openSchema>>>();
   const compiled = new Map<string, Awaited<ReturnType<typeof openSchema>>>();
@@ -90,7 +65,11 @@ export async function openChecker(suite: Suite, context: Context): Promise<Check
     await new Promise((resolve) => setImmediate(resolve));
     if (context.signal.aborted) throw context.abortError();
   };
-  return async (answer, turn, { found, nameOf, turns }) => {
+  return async (
+    answer: SuiteAnswer,
+    turn: SuiteTurn,
+    { found, nameOf, turns }: AnswerBackground,
+  ) => {
     const error = unjudged(answer, turn);
     if (error !== null) return { checks: [], error, judgeTokens: null };
     const checks = await checkedConditions(answer, turn, pause);
@@ -252,4 +231,65 @@ export const sumOf = (sum: number | null, more: number | null = null): number | 
 function questionOf(query: string | undefined, inputs: SuiteTurn["inputs"]): string {
   const [only, ...more] = Object.values(inputs);
   return query ?? (typeof only === "string" && more.length === 0 ? only : JSON.stringify(inputs));
+}
+
+/** Bytes that a program may write. */
+const MAX_OUTPUT = 1024 * 1024;
+
+/**
+ * Runs a program in the directory of its suite, with `given` as JSON in its stdin and without keys in its
+ * environment. It decides by a verdict in JSON, or by the exit codes 0 and 1.
+ */
+async function runProgram(
+  { words: [program, ...args], from, timeout }: SuiteProgram,
+  given: object,
+  { host, signal, abortError }: Context,
+): Promise<Judgement> {
+  const failed = (why: string) => ({ error: host.secrets.masked(`check ${program} ${why}`) });
+  const late = AbortSignal.timeout(timeout * 1000);
+  try {
+    const child = host.spawn(program, args, {
+      collect: MAX_OUTPUT,
+      cwd: dirname(from.path),
+      input: JSON.stringify(given),
+      signal: AbortSignal.any([signal, late]),
+    });
+    const [exit, output, errors = ""] = await Promise.all([child.exit, child.output, child.errors]);
+    if (signal.aborted) throw abortError();
+    if (late.aborted) return failed(`took longer than ${timeout} s`);
+    const last = errors.trim().split("\n").at(-1) ?? "";
+    if (exit > 1) return failed(`ended with exit code ${exit}${last && `: ${quoted(last)}`}`);
+    const said = decisionIn(output, exit === 0);
+    if (!said)
+      return failed(`must print {"pass": true or false, "score": 0 to 1}: ${quoted(output)}`);
+    const reason = said.reason ?? last;
+    const { passed, score, figure } = said;
+    const actual = host.secrets.masked(`${figure}${reason && `: ${quoted(reason)}`}`);
+    return { passed, actual, score };
+  } catch (error) {
+    if (signal.aborted) throw abortError();
+    return failed(`could not be run: ${reasonOf(error)}`);
+  }
+}
+
+/** A score that passes without a verdict, as that of a judge. */
+const PASSING_SCORE = 0.5;
+
+/** A verdict in JSON, or the exit code with a text as the reason; undefined for a wrong verdict. */
+function decisionIn(output: string, succeeded: boolean) {
+  const said = onlyJsonIn(output);
+  const plain = {
+    passed: succeeded,
+    score: undefined,
+    figure: `exit code ${Number(!succeeded)}`,
+    reason: output.trim() || undefined,
+  };
+  if (!isObject(said)) return plain;
+  const { pass, score, reason } = said;
+  const points = typeof score === "number" && score >= 0 && score <= 1 ? score : undefined;
+  const decided = pass ?? (points === undefined ? undefined : points >= PASSING_SCORE);
+  if (typeof decided !== "boolean" || points !== score) return succeeded ? undefined : plain;
+  const passed = decided && succeeded;
+  const figure = points === undefined ? `verdict ${passed ? "pass" : "fail"}` : `score ${points}`;
+  return { passed, score: points, figure, reason: typeof reason === "string" ? reason : undefined };
 }

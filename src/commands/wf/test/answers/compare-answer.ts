@@ -3,7 +3,7 @@ import { usage } from "../../../../errors.ts";
 import { diffJson, fromDifference } from "../../../../lib/formats/json-diff.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { counted } from "../../../../lib/text.ts";
-import { segmentsOf } from "../../../../lib/words.ts";
+import { segmentsOf } from "../../../../lib/word-diff.ts";
 import { matches, parseValue } from "../../../conditions/index.ts";
 import { quoted } from "../../expect/index.ts";
 import type { CompareMode, SuiteTurn } from "../file/index.ts";
@@ -30,24 +30,21 @@ export interface ExpectedAnswer extends Pick<
 }
 
 /** What an answer is compared with. */
-export interface AnswerComparison {
-  /** The expectation as a sentence. */
-  readonly check: string;
-  /**
-   * Compares with each expected answer; the best result is that of the check. Calls `pause` before
-   * each, since one may take a second.
-   */
-  compare(answer: string, pause: () => Promise<void>): Promise<Compared>;
-}
+export type AnswerComparison = ReturnType<typeof openComparison>;
 
 /** Prepares the comparison. Throws `usage` with the line for an expected answer that is not of its kind. */
-export function openComparison(expected: ExpectedAnswer): AnswerComparison {
+export function openComparison(expected: ExpectedAnswer) {
   const { answer: texts, compare: mode, similarity } = expected;
   const comparisons = texts.map((text) => modes[mode].open(text, expected));
   const limit = mode === "similar" ? ` (at least ${similarity})` : "";
   return {
+    /** The expectation as a sentence. */
     check: `${modes[mode].check} ${listed(texts.map((text) => modes[mode].shown(text)))}${limit}`,
-    async compare(answer, pause) {
+    /**
+     * Compares with each expected answer; the best result is that of the check. Calls `pause` before
+     * each, since one may take a second.
+     */
+    async compare(answer: string, pause: () => Promise<void>) {
       const compared: Compared[] = [];
       for (const comparison of comparisons) {
         await pause();
@@ -161,34 +158,17 @@ interface Words {
   readonly starts: readonly number[];
 }
 
-/** Where two texts begin to differ. */
-interface FirstDifference {
-  /** From 1. */
-  readonly word: number;
-  /** Some words from there; empty at the end of the text. */
-  readonly one: string;
-  readonly other: string;
-}
-
-/** How alike two texts are. */
-export interface Likeness {
-  /** From 0 to 1; undefined if both texts are too long to be compared. */
-  readonly similarity: number | undefined;
-  /** Undefined if all words are equal. */
-  readonly difference: FirstDifference | undefined;
-}
-
 /**
  * How alike two texts are: one minus the edit distance over their words (inserted, deleted and replaced
  * ones) divided by the number of words of the longer text. Case, punctuation and Unicode forms do not
  * matter, except in texts without any word.
  */
-export function compareWords(one: string, other: string): Likeness {
+export function compareWords(one: string, other: string) {
   const [a, b] = [wordsOf(one), wordsOf(other)];
   const longer = Math.max(a.keys.length, b.keys.length);
   const distance = wordDistance(a.keys, b.keys);
   return {
-    // Divided once, so that four of five words are 0.8 exactly.
+    // Undefined if both texts are too long to be compared. Divided once, so that four of five words are 0.8 exactly.
     similarity: distance === undefined ? undefined : (longer - distance) / longer,
     difference: firstDifference(a, b),
   };
@@ -216,7 +196,8 @@ const wordKeys = (word: string): string[] =>
 /** Words that are shown of a difference. */
 const SHOWN_WORDS = 4;
 
-function firstDifference(a: Words, b: Words): FirstDifference | undefined {
+/** Where two texts begin to differ, from word 1, with some words from there; empty at the end of a text. */
+function firstDifference(a: Words, b: Words) {
   const longer = Math.max(a.keys.length, b.keys.length);
   let at = 0;
   while (at < longer && a.keys[at] === b.keys[at]) at++;

@@ -1,13 +1,20 @@
 export { answerText, stopsSuite } from "../../ask/index.ts";
 export type { SuiteAnswer } from "../../ask/index.ts";
 export { calibrationNotes, saveCalibration } from "./calibrations.ts";
-export { checkContext } from "./check-context.ts";
+export { checkContext } from "./check-chunks.ts";
 export { openChecker, sumOf } from "./check-answer.ts";
-export type { AnswerCheck, CheckAnswer, TurnCheck } from "./check-answer.ts";
+export type { CheckAnswer } from "./check-answer.ts";
 export { compareWords } from "./compare-answer.ts";
 export { openJudges } from "./judge.ts";
 export type { Judgement } from "./judge.ts";
 export { checkSearch, itemChecks, nameIn, openSearches, searchFor } from "./search-test.ts";
-export type { FoundChunks, Searches } from "./search-test.ts";
-export { storedAnswer, storedChunks } from "./stored-answer.ts";
-export type { StoredAnswer, StoredEnd } from "./stored-answer.ts";
+export type { Searches } from "./search-test.ts";
+export { statuses, storedAnswer, storedRun, storedSelection } from "./stored-run.ts";
+export type {
+  AnswerCheck,
+  AskedTurn,
+  FoundChunks,
+  TestRun,
+  TestSelection,
+  TurnCheck,
+} from "./stored-run.ts";

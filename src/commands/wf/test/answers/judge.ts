@@ -1,6 +1,9 @@
 import { CliError, usage } from "../../../../errors.ts";
+import { isObject } from "../../../../lib/json.ts";
+import { sum } from "../../../../lib/numbers.ts";
+import { sha256 } from "../../../../lib/sha256.ts";
 import { getAppParameters } from "../../../../operations/apps.ts";
-import { isSuccess } from "../../../../runs/status.ts";
+import { isSuccess } from "../../../../runs/outcome.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { quoted, runFields } from "../../expect/index.ts";
@@ -10,9 +13,6 @@ import { openApp, stopsSuite } from "../../ask/index.ts";
 import type { SuiteAnswer, SuiteApp } from "../../ask/index.ts";
 import { judgesOf } from "../file/index.ts";
 import type { SuiteJudge, SuiteTurn } from "../file/index.ts";
-import { sha256 } from "../../../../lib/sha256.ts";
-import { isObject } from "../../../../lib/json.ts";
-import { sum } from "../../../../lib/numbers.ts";
 import { onlyJsonIn } from "./compare-answer.ts";
 
 /** What a judge or a program says about an answer, and the tokens it used; or why that is not known. */
@@ -87,10 +87,7 @@ export async function openJudges(
 }
 
 /** A judge and the inputs of its form. */
-interface OpenJudge {
-  readonly app: SuiteApp;
-  readonly fields: readonly Field[];
-}
+type OpenJudge = Awaited<ReturnType<typeof openJudge>>;
 
 async function askOnce(
   name: string,

@@ -1,13 +1,12 @@
 import { own } from "../../../../lib/json.ts";
 import { firstNames } from "../../../../lib/text.ts";
-import type { CitedChunk } from "../../../../runs/trace.ts";
-import type { Context } from "../../../task/command-spec.ts";
 import { openQuestionSearch } from "../../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../../kb/eval/index.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import type { SuiteAnswer } from "../../ask/index.ts";
-import type { TurnCheck } from "./check-answer.ts";
-import { checkContext } from "./check-context.ts";
 import type { Suite, SuiteSearch, SuiteTest } from "../file/index.ts";
+import { checkContext } from "./check-chunks.ts";
+import type { FoundChunks, TurnCheck } from "./stored-run.ts";
 
 /** Searches for the question of a test, once for all its repeats. */
 export type Searches = (search: SuiteSearch) => Promise<SearchedQuestion>;
@@ -33,20 +32,6 @@ export async function openSearches(suite: Suite, common: Context): Promise<Searc
     done.set(search, found);
     return found;
   };
-}
-
-/** What the search of a test found. */
-export interface FoundChunks {
-  readonly query: string;
-  /** Number of chunks; null for the setting of the knowledge base. */
-  readonly top: number | null;
-  /** Documents and texts that the test expects. */
-  readonly expected: readonly string[];
-  /** Names of these documents by what is written; null if not found. */
-  readonly names: Readonly<Record<string, string | null>>;
-  /** Names of documents, the best first. */
-  readonly documents: readonly string[];
-  readonly chunks: readonly CitedChunk[];
 }
 
 /** The search of a test. */

@@ -28,15 +28,7 @@ export type DraftOrReason = TestDraft | string;
 export type NamedDraft = TestDraft & { readonly name: string };
 
 /** The tests of a source. */
-export interface DraftedTests {
-  readonly drafts: readonly NamedDraft[];
-  /** Number of tests that ask the same as another one. */
-  readonly duplicates: number;
-  /** Why others did not become tests, and how many. */
-  readonly skipped: ReadonlyMap<string, number>;
-  /** Whether the source may have more. */
-  readonly isCut: boolean;
-}
+export type DraftedTests = Awaited<ReturnType<typeof collectDrafts>>;
 
 /** Longest answer of a test, in characters. */
 export const MAX_ANSWER = 20_000;
@@ -48,10 +40,12 @@ export const MAX_ANSWER = 20_000;
 export async function collectDrafts(
   source: AsyncIterable<DraftOrReason> | Iterable<DraftOrReason>,
   limit: number,
-): Promise<DraftedTests> {
+) {
   const byQuestion = new Map<string, TestDraft>();
+  /** Why others did not become tests, and how many. */
   const skipped = new Map<string, number>();
   let duplicates = 0;
+  /** Whether the source may have more. */
   let isCut = false;
   for await (const each of source) {
     const draft = typeof each === "string" ? each : (problemOf(each) ?? each);

@@ -1,21 +1,15 @@
 export { checkKinds, usualSimilarity } from "./key-types.ts";
 export type { CheckKind, CompareMode } from "./key-types.ts";
 export { rowsInFile } from "./read-rows.ts";
-export { filesIn, isRowFile, readSearches, readSuite } from "./read-suite.ts";
+export { filesIn, isRowFile, judgesOf, needsText, readSearches, readSuite } from "./read-suite.ts";
 export type {
-  PassRule,
-  Quarantine,
   Suite,
-  SuiteBudget,
-  SuiteSearch,
-  SuiteTest,
-} from "./read-suite.ts";
-export { judgesOf, needsText } from "./turns.ts";
-export type {
   SuiteContext,
   SuiteJudge,
   SuiteProgram,
   SuiteSchema,
+  SuiteSearch,
   SuiteSupport,
+  SuiteTest,
   SuiteTurn,
-} from "./turns.ts";
+} from "./read-suite.ts";

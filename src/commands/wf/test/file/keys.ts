@@ -1,5 +1,5 @@
-import { compareModes, checkKinds, nestedLevels } from "./key-types.ts";
-import type { SuiteLevel, SuiteKeyType, SuiteKey } from "./key-types.ts";
+import { checkKinds, compareModes, nestedLevels } from "./key-types.ts";
+import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./key-types.ts";
 
 /**
  * The keys of a suite, in the order of the documentation. The reader, the JSON Schema, the columns of

@@ -6,18 +6,13 @@ import { readRowFile, rowPlace, unreadable } from "../../../../lib/formats/rows-
 import type { FileRow } from "../../../../lib/formats/rows-file.ts";
 import { isObject, tryParseJson } from "../../../../lib/json.ts";
 import { readEach, valueReader } from "../../expect/index.ts";
-import { keysAt, nestedLevel } from "./keys.ts";
 import type { SuiteKeyType } from "./key-types.ts";
-import { keysHint } from "./turns.ts";
-import { readValues } from "./values.ts";
+import { keysAt, nestedLevel } from "./keys.ts";
+import { keysHint, readValues } from "./values.ts";
 import type { SuiteValues } from "./values.ts";
 
 /** A column: a key of a test, or as in `judge.criteria` a key of the mapping there. */
-interface Column {
-  readonly key: string;
-  readonly nested: string | undefined;
-  readonly type: SuiteKeyType;
-}
+type Column = ReturnType<typeof columnOf>;
 
 /**
  * Reads the tests of CSV or JSON Lines, one a row. A row without a name has that of its query, or its
@@ -58,8 +53,8 @@ function rowTest(row: FileRow, { path, isCsv, nodesOf }: RowReading): SuiteValue
     // The form of the application gives the text its type.
     if (isCsv && column.key === "inputs" && column.nested !== undefined)
       return [{ from, assigned: { [column.nested]: String(cell) } }];
-    const at = { ...from, place: `${place}, column ${name}`, keysHint: keysHint() };
-    const { nodes, root } = nodesOf(valueOf(cell, column, isCsv), at);
+    const at = { path, place: () => `${place}, column ${name}`, hint: keysHint() };
+    const { nodes, root } = nodesOf(valueOf(cell, column, isCsv), row.line, at);
     return [readValues("test", nodes, root)];
   });
   const test = cells.reduce(merged, { from });
@@ -68,12 +63,12 @@ function rowTest(row: FileRow, { path, isCsv, nodesOf }: RowReading): SuiteValue
 }
 
 /** The column of a name. Throws `usage` if no key has it. */
-function columnOf(name: string, place: string): Column {
+function columnOf(name: string, place: string) {
   const [key = "", nested] = name.split(/\.(.*)/s, 2);
   const type = keysAt("test").find((each) => each.name === key)?.type;
   const level = type && nestedLevel(type);
   if (type && nested === undefined) return { key, nested, type };
-  if (type === "inputs") return { key, nested, type: "text" };
+  if (type === "inputs") return { key, nested, type: "text" as const };
   const known = level && keysAt(level).find((each) => each.name === nested);
   if (known) return { key, nested, type: known.type };
   throw unknownColumn(place, name);

@@ -1,97 +1,24 @@
-import { basename } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import type { Files } from "../../../../host/host.ts";
 import { readEach, readYamlNodes } from "../../expect/index.ts";
+import { usualSimilarity } from "./key-types.ts";
 import { turnKeys } from "./keys.ts";
 import { rowSuite } from "./read-rows.ts";
-import { contextOf, keysHint, mistake, turnOf } from "./turns.ts";
-import type { SuiteContext, SuiteTurn } from "./turns.ts";
-import { readValues } from "./values.ts";
-import type { SuitePlace, SuiteValues } from "./values.ts";
+import { keysHint, mistake, readValues } from "./values.ts";
+import type { SuiteValues } from "./values.ts";
 
-/** What a search must find for a test. */
-export interface SuiteSearch {
-  /** Name of the test. */
-  readonly name: string;
-  readonly from: SuitePlace;
-  /** Name or ID of the knowledge base. */
-  readonly kb: string;
-  readonly query: string;
-  /** Number of chunks; undefined for the setting of the knowledge base. */
-  readonly top: number | undefined;
-  /** Documents as written: name, path or ID. */
-  readonly documents: readonly string[];
-  /** Texts that chunks must contain. */
-  readonly texts: readonly string[];
-}
-
-/** When a test has passed: all that is given must hold. */
-export interface PassRule {
-  /** Lowest share of the runs that pass, from 0 to 1. */
-  readonly rate: number;
-  /** Lowest end of the 95 % interval of that share. */
-  readonly lower_bound: number;
-}
-
-/** A test that does not decide about a run until a day, and why. */
-export interface Quarantine {
-  /** The last day, in UTC: `2026-12-31`. */
-  readonly until: string;
-  readonly reason: string | null;
-}
-
-/** One test: a run, or the turns of one conversation. */
-export interface SuiteTest {
-  readonly name: string;
-  readonly from: SuitePlace;
-  readonly tags: readonly string[];
-  /** How often it runs; undefined for the number of the command line. */
-  readonly repeat: number | undefined;
-  readonly pass: PassRule;
-  readonly quarantine: Quarantine | undefined;
-  readonly skip: boolean;
-  readonly only: boolean;
-  /** None if the test only searches. */
-  readonly turns: readonly SuiteTurn[];
-  readonly search: SuiteSearch | undefined;
-  /** Of what a test that only searches has found. */
-  readonly context: readonly SuiteContext[];
-  /** Undefined without a limit. */
-  readonly maxTokens: number | undefined;
-  readonly maxSeconds: number | undefined;
-  /** Lowest mean score; undefined if all checks must pass. */
-  readonly scoreAtLeast: number | undefined;
-  /** Of kinds of checks, in that mean. */
-  readonly weights: Readonly<Record<string, number>>;
-}
-
-/** What the tests of a suite may use in one command. */
-export interface SuiteBudget {
-  readonly tokens?: number | undefined;
-  readonly seconds?: number | undefined;
-}
-
-/** A file of tests for one application. */
-export interface Suite {
-  readonly name: string;
-  readonly path: string;
-  /** Name of the application in the profile; undefined for that of the command line. */
-  readonly app: string | undefined;
-  /** End user. */
-  readonly user: string | undefined;
-  /** Published version of the application's workflow; undefined for the newest. */
+/** A file of tests for one application; of the end user and the version of its workflow, if these are given. */
+export type Suite = Awaited<ReturnType<typeof readSuite>> & {
+  /** Undefined for the newest. */
   readonly version?: string | undefined;
-  readonly tests: readonly SuiteTest[];
-  readonly budget: SuiteBudget | undefined;
-  /** The file, which tells one version of a suite from another. */
-  readonly text: string;
-}
+};
 
 /**
  * Reads a suite (YAML, or rows of CSV or JSON Lines; its keys: docs/test-suites.md). Throws `usage`
  * with the line of a mistake: an unknown key, a value of another type, a test without a name or with
  * that of another one.
  */
-export async function readSuite(path: string, files: Files): Promise<Suite> {
+export async function readSuite(path: string, files: Files) {
   const { values, text } = await (isRowFile(path) ? rowSuite : yamlValues)(path, files);
   if (!values.tests?.length) throw mistake({ path, line: 1 }, "the suite has no tests");
   const { name = basename(path).replace(/\.(ya?ml|csv|jsonl|ndjson)$/i, ""), app, user } = values;
@@ -128,8 +55,11 @@ async function yamlValues(path: string, files: Files) {
   return { values: contents ? readValues("suite", nodes, contents) : none, text };
 }
 
+/** One test: a run, or the turns of one conversation. */
+export type SuiteTest = ReturnType<typeof testsOf>[number];
+
 /** The tests with the values of all. Throws `usage` for a name that is missing or there twice. */
-function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefined): SuiteTest[] {
+function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefined) {
   const names = new Set<string>();
   return readEach(tests, (test) => {
     const { name, from } = test;
@@ -141,42 +71,39 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
     if (misplaced) throw mistake(from, `the test has turns, so ${misplaced} belongs to a turn`);
     const search = searchOf({ ...test, name }, defaults);
     const turns = turnsOf(test);
+    const { max_tokens, max_seconds, score_at_least, repeat } = { ...defaults, ...test };
     const values = {
       name,
       from,
       tags: [...(defaults?.tags ?? []), ...(test.tags ?? [])],
-      repeat: test.repeat ?? defaults?.repeat,
+      /** Undefined for the number of the command line. */
+      repeat,
       pass: passRuleOf(test.pass ?? defaults?.pass),
       quarantine: quarantineOf(test.quarantine),
       skip: test.skip === true,
       only: test.only === true,
+      /** None if the test only searches. */
       turns: turns.map((turn) => turnOf(turn, test, defaults, search)),
       search,
-      ...limitsOf(test, defaults),
+      /** Limits, undefined if there is none. */
+      maxTokens: max_tokens,
+      maxSeconds: max_seconds,
+      scoreAtLeast: score_at_least,
+      weights: { ...defaults?.weights, ...test.weights },
+      /** Of what a test that only searches has found. */
       context: turns.length > 0 ? [] : contextOf([defaults, test], search?.documents),
     };
     return [values];
   });
 }
 
-/** What is said about a test as a whole. */
-function limitsOf(test: SuiteValues, defaults: SuiteValues | undefined) {
-  const { max_tokens, max_seconds, score_at_least } = { ...defaults, ...test };
-  return {
-    maxTokens: max_tokens,
-    maxSeconds: max_seconds,
-    scoreAtLeast: score_at_least,
-    weights: { ...defaults?.weights, ...test.weights },
-  };
-}
-
 /** All runs must pass unless a test says how many, or how surely. */
-const passRuleOf = ({ rate, lower_bound }: Partial<SuiteValues> = {}): PassRule => ({
+const passRuleOf = ({ rate, lower_bound }: Partial<SuiteValues> = {}) => ({
   rate: rate ?? (lower_bound === undefined ? 1 : 0),
   lower_bound: lower_bound ?? 0,
 });
 
-function quarantineOf(values: SuiteValues | undefined): SuiteTest["quarantine"] {
+function quarantineOf(values: SuiteValues | undefined) {
   if (!values) return undefined;
   const { from, until, reason = null } = values;
   if (until === undefined) throw mistake(from, "quarantine has no until");
@@ -196,11 +123,14 @@ function turnsOf(test: SuiteValues): readonly SuiteValues[] {
 /** Keys about an answer. */
 const answerKeys = ["expect", "answer", "judge", "supported", "schema", "check"] as const;
 
+/** The documents, as written, and the texts that a search must find for a test. */
+export type SuiteSearch = NonNullable<ReturnType<typeof searchOf>>;
+
 /** The search of a test that has one. */
 function searchOf(
   test: SuiteValues & { readonly name: string },
   defaults: SuiteValues | undefined,
-): SuiteSearch | undefined {
+) {
   if (!test.search) return undefined;
   const { from } = test.search;
   const {
@@ -222,7 +152,130 @@ function searchOf(
 }
 
 /** The searches of the tests of a suite. Throws `usage` as `readSuite` does. */
-export async function readSearches(path: string, files: Files): Promise<SuiteSearch[]> {
+export async function readSearches(path: string, files: Files) {
   const { tests } = await readSuite(path, files);
   return tests.flatMap(({ search, skip }) => (search && !skip ? [search] : []));
 }
+
+/** One question to an application, and what is expected of the answer. */
+export type SuiteTurn = ReturnType<typeof turnOf>;
+
+/** A turn with the values of its test and the defaults. Throws `usage` for what cannot be. */
+function turnOf(
+  turn: SuiteValues,
+  test: SuiteValues,
+  defaults: SuiteValues | undefined,
+  search: SuiteSearch | undefined,
+) {
+  const levels = [defaults, test, turn];
+  const { compare, similarity, facts = true } = { ...defaults, ...test, ...turn };
+  const judge = judgeOf(levels.map((level) => level?.judge));
+  return {
+    from: turn.from,
+    /** What is said to a chat; undefined for a workflow. */
+    query: turn.query,
+    /** Inputs as text, which the form of the application types as those of --input. */
+    assigned: turn.assigned ?? {},
+    inputs: { ...defaults?.inputs, ...test.inputs, ...turn.inputs },
+    expectations: [...(defaults?.expect ?? []), ...(turn.expect ?? [])],
+    /** Expected answers, of which any will do. */
+    answer: turn.answer ?? [],
+    /** Undefined if only the judge compares. */
+    compare: compare ?? (judge ? undefined : "similar"),
+    similarity: similarity ?? usualSimilarity,
+    facts,
+    supported: supportOf(levels.map((level) => level?.supported)),
+    context: contextOf(levels, search?.documents),
+    schema: schemaOf({ ...defaults, ...test, ...turn }),
+    program: programOf(together(levels.map((level) => level?.check))),
+    judge,
+  };
+}
+
+/** What all levels say, with the place of the last one; undefined if none says anything. */
+const together = (levels: readonly (SuiteValues | undefined)[]): SuiteValues | undefined =>
+  levels.reduce((all, level) => (level ? { ...all, ...level } : all), undefined);
+
+/** An application that judges an answer: from which score on it passes, and how often it is asked. */
+export type SuiteJudge = NonNullable<ReturnType<typeof judgeOf>>;
+
+function judgeOf(levels: readonly (SuiteValues | undefined)[]) {
+  const values = together(levels);
+  if (!values) return undefined;
+  const { app, criteria, at_least: atLeast = 0.5, repeat = 1, from } = values;
+  if (app === undefined) throw mistake(from, "judge has no app");
+  return { app, criteria, atLeast, repeat };
+}
+
+/** The share of sentences that the chunks must support, and of the words of one; the judge decides about the others. */
+export type SuiteSupport = NonNullable<ReturnType<typeof supportOf>>;
+
+/** Undefined if the last level that names it says `false`. */
+function supportOf(values: readonly (SuiteValues | false | undefined)[]) {
+  const last = values.findLast((value) => value !== undefined);
+  const mappings = values.filter((value) => value !== false);
+  const all = together(mappings);
+  if (!all || last === false) return undefined;
+  const { at_least: atLeast = 1, share = 0.7 } = all;
+  return { atLeast, share, judge: judgeOf(mappings.map((mapping) => mapping?.judge)) };
+}
+
+/** The lowest share of expected documents among those of the chunks, or of chunks of such documents. */
+export type SuiteContext = ReturnType<typeof contextOf>[number];
+
+/** The documents that chunks must or may be of. Throws `usage` if none are named. */
+function contextOf(levels: readonly (SuiteValues | undefined)[], searched: readonly string[] = []) {
+  return (["recall", "precision"] as const).flatMap((measure) => {
+    const all = together(levels.map((level) => level?.[`context_${measure}`]));
+    if (!all) return [];
+    const { at_least: atLeast = 1, documents = searched } = all;
+    if (documents.length > 0) return [{ measure, atLeast, documents }];
+    throw mistake(all.from, `context_${measure} has no documents, nor has search`);
+  });
+}
+
+/** What the JSON of an answer, or of one output, must fit: a JSON Schema, or its file. */
+export type SuiteSchema = NonNullable<ReturnType<typeof schemaOf>>;
+
+function schemaOf({ schema: value, from }: SuiteValues) {
+  if (value === undefined) return undefined;
+  const { of, file, ...schema } =
+    typeof value === "string" ? { file: value, of: undefined } : value;
+  const isName = (name: unknown) => name === undefined || typeof name === "string";
+  if (!isName(of) || !isName(file)) throw mistake(from, "of and file of schema are texts");
+  if (file !== undefined && Object.keys(schema).length > 0)
+    throw mistake(from, "schema has a file, so it has no other keys besides of");
+  const path = file === undefined ? undefined : beside(from.path, String(file));
+  return { from, of: of === undefined ? undefined : String(of), schema, file: path };
+}
+
+/** A program that decides about an answer: its words, the files that these may be, and seconds. */
+export type SuiteProgram = NonNullable<ReturnType<typeof programOf>>;
+
+function programOf(values: SuiteValues | undefined) {
+  if (!values) return undefined;
+  const { run = [], timeout = 30, from } = values;
+  const [program, ...args] = run;
+  if (program === undefined) throw mistake(from, "check has no program to run");
+  // A name without a slash is looked for in PATH.
+  const paths = /[\\/]/.test(program) ? run : args;
+  const files = paths.map((path) => beside(from.path, path));
+  return { from, words: [program, ...args] as const, files, timeout };
+}
+
+/** A path that a suite gives, seen from its directory. */
+const beside = (suite: string, path: string): string =>
+  isAbsolute(path) ? path : join(dirname(suite), path);
+
+/** The judges that decide about an answer. */
+export const judgesOf = ({
+  judge,
+  supported,
+}: Pick<SuiteTurn, "judge"> & Partial<Pick<SuiteTurn, "supported">>): SuiteJudge[] =>
+  [judge, supported?.judge].filter((each) => each !== undefined);
+
+/** Whether a turn expects something of the text of its answer, beside its conditions. */
+export const needsText = ({ answer, judge, supported, program, schema }: SuiteTurn): boolean =>
+  answer.length > 0 ||
+  [judge, supported, program].some(Boolean) ||
+  (schema !== undefined && schema.of === undefined);

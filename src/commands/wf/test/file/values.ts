@@ -1,9 +1,10 @@
+import { usage } from "../../../../errors.ts";
+import { commandLine } from "../../../../lib/command-line.ts";
 import { isObject } from "../../../../lib/json.ts";
 import { readChecks, readEach } from "../../expect/index.ts";
 import type { Expectation, YamlNode as Node, YamlNodes } from "../../expect/index.ts";
-
-import { keysAt } from "./keys.ts";
 import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./key-types.ts";
+import { keysAt } from "./keys.ts";
 import type { suiteKeys } from "./keys.ts";
 
 /** What each type of a key is read as; other types are mappings. */
@@ -34,15 +35,10 @@ type ValueOf<Key extends AnyKey> = Key extends {
     ? ValueTypes[Key["type"]]
     : SuiteValues;
 
-/** Where a mapping stands. */
-export interface SuitePlace {
-  readonly path: string;
-  readonly line: number;
-}
-
 /** The values of a mapping of a suite, by key. */
 export type SuiteValues = {
-  readonly from: SuitePlace;
+  /** Where the mapping stands. */
+  readonly from: { readonly path: string; readonly line: number };
   /** Inputs as text, which the form of the application types. */
   readonly assigned?: Readonly<Record<string, string>>;
 } & {
@@ -144,3 +140,10 @@ export function readValues(level: SuiteLevel, nodes: YamlNodes, node: Node): Sui
   );
   return Object.assign({ from: nodes.from(node) }, ...values) as SuiteValues;
 }
+
+/** The hint of most mistakes. */
+export const keysHint = () => `run ${commandLine("wf test schema")} for the keys of a suite`;
+
+/** A mistake in a suite. */
+export const mistake = ({ path, line }: SuiteValues["from"], problem: string) =>
+  usage(`${path} line ${line}: ${problem}`, keysHint());

@@ -7,17 +7,10 @@ export interface Marked {
   readonly passed: boolean;
 }
 
-/** How often a judge and people say what about the same answers. */
-export interface Agreement {
-  readonly good: number;
-  readonly bad: number;
-  /** Bad answers that passed. */
-  readonly false_passes: number;
-  /** Good answers that failed. */
-  readonly false_fails: number;
-}
+/** How often a judge and people say what about the same answers: bad ones that passed, good ones that failed. */
+export type Agreement = ReturnType<typeof agreementOf>;
 
-export function agreementOf(all: readonly Marked[]): Agreement {
+export function agreementOf(all: readonly Marked[]) {
   const count = (isGood: boolean, ...passed: readonly boolean[]) =>
     all.filter((each) => each.isGood === isGood && passed.includes(each.passed)).length;
   return {
@@ -62,15 +55,11 @@ export interface Scored {
   readonly score: number;
 }
 
-/** The lowest score to pass with the greatest kappa. */
-export interface Threshold {
-  readonly at_least: number;
-  /** Each answer is judged by the threshold that fits all others. */
-  readonly agreement: Agreement;
-}
-
-/** The threshold that fits people's marks best, halfway between two scores; undefined without two. */
-export function bestThreshold(all: readonly Scored[]): Threshold | undefined {
+/**
+ * The threshold that fits people's marks best, halfway between two scores, and the agreement where each answer is
+ * judged by the threshold that fits all others; undefined without two scores.
+ */
+export function bestThreshold(all: readonly Scored[]) {
   const scores = [...new Set(all.map(({ score }) => score))].sort((a, b) => a - b);
   const counts = scores.map((score) => {
     const same = all.filter((each) => each.score === score);

@@ -1,5 +1,8 @@
 import { mapConcurrent } from "../../../../api/concurrent-map.ts";
-import { CliError, reasonOf } from "../../../../errors.ts";
+import { CliError, reasonOf, usage } from "../../../../errors.ts";
+import type { Files } from "../../../../host/host.ts";
+import { rowPlace, unreadable } from "../../../../lib/formats/rows-file.ts";
+import type { FileRow } from "../../../../lib/formats/rows-file.ts";
 import { counted, firstNames } from "../../../../lib/text.ts";
 import { getAppInfo } from "../../../../operations/apps.ts";
 import type { Input } from "../../../../operations/operation.ts";
@@ -7,13 +10,13 @@ import type { Report } from "../../../../output/report-model.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../../task/files.ts";
 import { isChatMode } from "../../app/index.ts";
+import { readEach } from "../../expect/index.ts";
 import { openJudges, saveCalibration } from "../answers/index.ts";
 import type { Judgement } from "../answers/index.ts";
+import { rowsInFile } from "../file/index.ts";
 import { calibrationReport, noteOf } from "./calibration-report.ts";
 import type { JudgedRow, JudgedWay } from "./calibration-report.ts";
 import type { testCalibrateParams } from "./command.ts";
-import { readLabels } from "./labels.ts";
-import type { LabelledAnswer } from "./labels.ts";
 
 /**
  * Has a judge mark answers that people have marked, and reports how well it agrees with them. Throws
@@ -88,4 +91,51 @@ function padded(text: string): string {
   const sentence = first?.segment.trim() || text;
   const times = Math.ceil(text.length / sentence.length);
   return [text, ...Array.from({ length: times }, () => sentence)].join(" ");
+}
+
+const labels: Readonly<Record<"true" | "false", readonly string[]>> = {
+  true: ["pass", "true", "yes", "1"],
+  false: ["fail", "false", "no", "0"],
+};
+
+/**
+ * Reads answers with their marks from CSV or JSON Lines: a label, or a mark from 0 to 1, which is good from
+ * 0.5 on. Throws `usage` for a row without an answer or a mark.
+ */
+async function readLabels(path: string, files: Files) {
+  const { rows } = await rowsInFile(path, files);
+  if (rows.length === 0) throw usage(`${path} has no rows`);
+  return readEach(rows, (row) => [labelledAnswer(path, row)]);
+}
+
+/** An answer that people have marked. */
+type LabelledAnswer = ReturnType<typeof labelledAnswer>;
+
+function labelledAnswer(path: string, row: FileRow) {
+  const cell = (name: string) => {
+    const value = row.values[name] ?? "";
+    return typeof value === "object" ? JSON.stringify(value) : String(value).trim();
+  };
+  const [answer, label] = [cell("answer"), cell("label").toLowerCase()];
+  const mark = cell("mark") === "" ? Number.NaN : Number(cell("mark"));
+  const isGood = label === "" ? mark >= 0.5 : labels.true.includes(label);
+  const isMarked = label === "" ? mark >= 0 && mark <= 1 : isGood || labels.false.includes(label);
+  if (answer === "" || !isMarked)
+    throw unreadable(
+      `${path} ${rowPlace(row)}`,
+      answer === "" ? "the row has no answer" : "the row has no valid label or mark",
+      `a label is one of ${Object.values(labels).flat().join(", ")}; a mark is a number from 0 to 1`,
+    );
+  const { expected } = row.values;
+  const texts = Array.isArray(expected) ? expected.map(String) : [cell("expected")];
+  return {
+    id: cell("id") || `row ${row.number}`,
+    line: row.line,
+    question: cell("question"),
+    answer,
+    /** Any of these will do. */
+    expected: texts.filter((text) => text !== ""),
+    criteria: cell("criteria") || undefined,
+    isGood,
+  };
 }

@@ -3,17 +3,16 @@ import { counted } from "../../../../lib/text.ts";
 import { left, literal, right } from "../../../../output/report-model.ts";
 import type { Cell, Report, Section } from "../../../../output/report-model.ts";
 import type { Judgement } from "../answers/index.ts";
-import { passRate } from "../index.ts";
+import { intervalText, passRate } from "../index.ts";
 import { agreementOf, bestThreshold, biasesOf, kappaOf } from "./agreement.ts";
 import type { Agreement, Kappa } from "./agreement.ts";
-import type { LabelledAnswer } from "./labels.ts";
 
 /** Ways to give an answer to its judge, which should make no difference. */
 export type JudgedWay = "usual" | "reversed" | "padded";
 
 /** What a judge said about an answer, by the way it was given. */
 export interface JudgedRow {
-  readonly row: LabelledAnswer;
+  readonly row: { readonly id: string; readonly isGood: boolean };
   readonly said: Readonly<Partial<Record<JudgedWay, Judgement>>>;
 }
 
@@ -77,14 +76,12 @@ function dataOf(how: CalibrationHow, judged: readonly JudgedRow[]) {
   };
 }
 
-const percent = (share: number): number => Math.round(share * 100);
-
 /** A share with its interval. */
 function shareRow(figure: string, count: number, of: number): Cell[] {
   const found = passRate(count, of);
   if (!found) return [figure, "0/0", null];
-  const interval = `${percent(found.low)}–${percent(found.high)} %`;
-  return [figure, `${count}/${of} (${percent(found.rate)} %)`, interval];
+  const share = Math.round(found.rate * 100);
+  return [figure, `${count}/${of} (${share} %)`, intervalText(found)];
 }
 
 function kappaRow(figure: string, kappa: Kappa | null): Cell[] {

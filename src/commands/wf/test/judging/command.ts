@@ -1,6 +1,5 @@
 import { getAppInfo, getAppParameters } from "../../../../operations/apps.ts";
-import { sendMessage } from "../../../../operations/chats.ts";
-import { createCompletion } from "../../../../operations/completions.ts";
+import { sendMessage, createCompletion } from "../../../../operations/chats.ts";
 import { local, report } from "../../../../operations/operation.ts";
 import { required } from "../../../../operations/shared.ts";
 import { runWorkflow } from "../../../../operations/workflows.ts";

@@ -4,43 +4,17 @@ import { groupBy } from "../../../../lib/collect.ts";
 import { counted } from "../../../../lib/text.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { questionsIn, questionsOf, isJudged, readSavedResults } from "../index.ts";
-import type { TestResult } from "../index.ts";
 import { readSuite } from "../file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../file/index.ts";
+import { isJudged, questionsIn, questionsOf, readSavedResults } from "../index.ts";
+import type { TestResult } from "../index.ts";
 import type { testReviewParams } from "./command.ts";
 
 /** An answer of a test that differs from the expected ones. */
-export interface ChangedAnswer {
-  /** `suite: test`, as in reports. */
-  readonly name: string;
-  readonly suite: Suite;
-  readonly test: SuiteTest;
-  /** What it is compared with: the closest is not known, so the first is shown. Empty for none. */
-  readonly expected: readonly string[];
-  /** The most frequent answer that differs. */
-  readonly answer: string;
-  /** How many answers are this one, and of how many. */
-  readonly count: number;
-  readonly runs: number;
-  /** Conditions, beside the expected answer, that a run with this answer did not meet. */
-  readonly unmet: readonly string[];
-  /** Why it cannot become the expected answer; undefined if it can. */
-  readonly obstacle: string | undefined;
-  /** Why it should become that only if its test is named: it may be a rare one. */
-  readonly doubt: string | undefined;
-}
+export type ChangedAnswer = Exclude<ReturnType<typeof reviewedTest>, string>;
 
 /** The answers in a file of results, compared with the suites or with earlier results. */
-export interface ReviewedAnswers {
-  readonly changed: readonly ChangedAnswer[];
-  /** Tests with answers that are as expected. */
-  readonly same: number;
-  /** Tests without anything to compare with. */
-  readonly unknown: number;
-  /** Tests without an answer. */
-  readonly unanswered: number;
-}
+export type ReviewedAnswers = Awaited<ReturnType<typeof changedAnswers>>;
 
 /**
  * Finds the answers that have changed. Throws `usage` if a file cannot be read, a test is not in its
@@ -49,12 +23,13 @@ export interface ReviewedAnswers {
 export async function changedAnswers(
   { results, baseline, test: names = [] }: Input<typeof testReviewParams>,
   { host }: Context,
-): Promise<ReviewedAnswers> {
+) {
   const saved = await readSavedResults("", results, host);
   const before = baseline === undefined ? undefined : await answersIn(baseline, host);
   const suites = new Map<string, Suite>();
   const tests = selected(saved.tests, names, results);
   const changed: ChangedAnswer[] = [];
+  /** Numbers of tests: with the expected answer, without anything to compare with, without an answer. */
   const counts = { same: 0, unknown: 0, unanswered: 0 };
   for (const each of tests) {
     const { path } = each;
@@ -101,33 +76,39 @@ function reviewedTest(
     /** A test that is named is compared even without an expected answer. */
     readonly isNamed: boolean;
   },
-): ChangedAnswer | "same" | "unknown" | "unanswered" {
+) {
   const { name } = saved;
   const turn = test.turns.at(-1);
   const runs = runsOf(saved);
-  if (runs.length === 0 || !turn) return "unanswered";
+  if (runs.length === 0 || !turn) return "unanswered" as const;
   const expected = before ? (before.get(name) ?? []) : turn.answer;
-  if (expected.length === 0 && !isNamed) return "unknown";
+  if (expected.length === 0 && !isNamed) return "unknown" as const;
   const known = new Set(expected.map(plainEnds));
   // A part of a text or a pattern is met by many answers; without a baseline none of these is new.
   const isNew = ({ answer, isMet }: AnsweredRun) =>
     !known.has(plainEnds(answer)) && !(isMet && !before && isPartial(turn));
   const byAnswer = groupBy(runs.filter(isNew), ({ answer }) => answer);
   const [frequent] = [...byAnswer].toSorted(([, one], [, other]) => other.length - one.length);
-  if (!frequent) return "same";
+  if (!frequent) return "same" as const;
   const [answer, same] = frequent;
   return {
+    /** `suite: test`, as in reports. */
     name,
     suite,
     test,
+    /** What it is compared with; empty for nothing. */
     expected,
+    /** The most frequent answer that differs, how many are this one, and of how many. */
     answer,
     count: same.length,
     runs: runs.length,
+    /** Conditions, beside the expected answer, that a run with this answer did not meet. */
     unmet: [...new Set(same.flatMap(({ unmet }) => unmet))],
+    /** Why it cannot become the expected answer; undefined if it can. */
     obstacle: asksElse(saved, test)
       ? "its question has changed since these results"
       : obstacleOf(turn, answer),
+    /** Why it should become that only if its test is named: it may be a rare one. */
     doubt: doubtOf(runs, same.length),
   };
 }
@@ -162,14 +143,9 @@ function obstacleOf(turn: SuiteTurn, text: string): string | undefined {
 }
 
 /** A run that was judged and has an answer. */
-interface AnsweredRun {
-  readonly answer: string;
-  /** Whether it was the expected one, as the test compares them. */
-  readonly isMet: boolean;
-  readonly unmet: readonly string[];
-}
+type AnsweredRun = ReturnType<typeof runsOf>[number];
 
-function runsOf({ results }: TestResult): AnsweredRun[] {
+function runsOf({ results }: TestResult) {
   return results.filter(isJudged).flatMap(({ status, answer, checks }) => {
     if (answer === null) return [];
     // Whether the text is the expected one is what is reviewed.
@@ -177,6 +153,7 @@ function runsOf({ results }: TestResult): AnsweredRun[] {
     const failed = checks.filter(({ passed }) => !passed);
     const unmet = failed.filter((each) => !isReviewed(each)).map(({ check }) => check);
     const isCompared = checks.some(isReviewed);
+    /** Whether it was the expected one, as the test compares them. */
     const isMet = isCompared ? unmet.length === failed.length : status === "passed";
     return [{ answer, unmet, isMet }];
   });

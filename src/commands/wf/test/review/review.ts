@@ -2,15 +2,15 @@ import { CliError, endOfInput, usage } from "../../../../errors.ts";
 import { counted } from "../../../../lib/text.ts";
 import { openWordDiff } from "../../../../lib/word-diff.ts";
 import type { Input } from "../../../../operations/operation.ts";
-import type { Report, Section } from "../../../../output/report-model.ts";
 import { left, noTable, right } from "../../../../output/report-model.ts";
+import type { Report, Section } from "../../../../output/report-model.ts";
 import { askUntil } from "../../../task/ask.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import type { testReviewParams } from "./command.ts";
 import { readSuite } from "../file/index.ts";
+import { writeAnswers } from "./accept.ts";
 import { changedAnswers, restOf } from "./changed-answers.ts";
 import type { ChangedAnswer, ReviewedAnswers } from "./changed-answers.ts";
-import { writeAnswers } from "./write-answers.ts";
+import type { testReviewParams } from "./command.ts";
 
 /** Shows changed answers; on a terminal, prompts for each whether it becomes the expected one. */
 export async function* run(

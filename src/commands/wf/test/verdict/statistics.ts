@@ -34,15 +34,15 @@ export interface Passes {
 export interface Tail {
   /** The chance of so few passes, or fewer, where nothing has changed. */
   readonly p: number;
-  /** All values that `p` can have with these sums, in ascending order. */
-  readonly possible: readonly number[];
+  /** All values that `p` can have with these sums, in ascending order; undefined if any. */
+  readonly possible?: readonly number[] | undefined;
 }
 
 /**
  * The one-sided exact test of Fisher ("The logic of inductive inference", 1935): whether `now` has fewer
  * passes than chance explains. With `odds` below 1 it has fewer by that ratio of odds even without a change.
  */
-export function fisherFewer(before: Passes, now: Passes, odds = 1): Tail {
+export function fisherFewer(before: Passes, now: Passes, odds = 1) {
   const { first, chances } = passesByChance(before, now, odds);
   const possible: number[] = [];
   let total = 0;
@@ -125,12 +125,13 @@ export interface PassPair {
  * discrete distributions", 1997): one that cannot be significant costs nothing. In the order given.
  */
 export function correctedTails(tails: readonly Tail[]): number[] {
-  const order = tails.map((_, index) => index).toSorted((a, b) => pOf(tails, a) - pOf(tails, b));
+  const order = tails.map((tail, index) => ({ tail, index }));
+  order.sort((a, b) => a.tail.p - b.tail.p);
   const corrected = Array.from({ length: tails.length }, () => 1);
   let least = 0;
-  for (const [rank, index] of order.entries()) {
-    const p = pOf(tails, index);
-    const chance = order.slice(rank).reduce((sum, other) => sum + reached(tails[other], p), 0);
+  for (const [rank, { tail, index }] of order.entries()) {
+    const { p } = tail;
+    const chance = order.slice(rank).reduce((sum, other) => sum + reached(other.tail, p), 0);
     least = Math.max(least, Math.min(1, chance));
     if (least === 1) break; // as is all that follows
     corrected[index] = least;
@@ -138,26 +139,22 @@ export function correctedTails(tails: readonly Tail[]): number[] {
   return corrected;
 }
 
-const pOf = (tails: readonly Tail[], index: number): number => tails[index]?.p ?? 1;
-
 /** The chance that a test has a p-value up to this one. */
-const reached = (tail: Tail | undefined, p: number): number =>
+const reached = ({ possible }: Tail, p: number): number =>
   // Equal tables differ in their last digits.
-  tail?.possible.findLast((possible) => possible <= p * (1 + 1e-9)) ?? 0;
+  possible ? (possible.findLast((each) => each <= p * (1 + 1e-9)) ?? 0) : p;
 
 /**
  * The p-values of several tests, corrected for their number (S. Holm, "A simple sequentially rejective
  * multiple test procedure", 1979), in the order given.
  */
-export function holm(pValues: readonly number[]): number[] {
-  const order = pValues.map((p, index) => ({ p, index })).toSorted((a, b) => a.p - b.p);
-  const corrected = Array.from({ length: pValues.length }, () => 1);
-  let least = 0;
-  for (const [rank, { p, index }] of order.entries()) {
-    least = Math.max(least, Math.min(1, p * (order.length - rank)));
-    corrected[index] = least;
-  }
-  return corrected;
+export const holm = (pValues: readonly number[]): number[] =>
+  correctedTails(pValues.map((p) => ({ p })));
+
+/** `77–97 %`: the interval that holds the true share. */
+export function intervalText({ low, high }: Interval): string {
+  const percent = (share: number) => Math.round(share * 100);
+  return `${percent(low)}–${percent(high)} %`;
 }
 
 /** The two-sided p-value of the sign test: `more` of the pairs that differ have a greater second value. */

@@ -1,5 +1,13 @@
+import { groupBy } from "../../../../lib/collect.ts";
 import { sum } from "../../../../lib/numbers.ts";
-import { correctedTails, fewerInAll, fisherFewer, studentBelow } from "./statistics.ts";
+import {
+  binomial,
+  correctedTails,
+  fewerInAll,
+  fisherFewer,
+  normalBelow,
+  studentBelow,
+} from "./statistics.ts";
 import type { Passes, Tail } from "./statistics.ts";
 
 /** What two runs of one test gave. */
@@ -23,28 +31,6 @@ export interface VerdictOptions {
   readonly confirm: number;
 }
 
-/** What is said about a test. */
-export interface PairVerdict {
-  /** The corrected chance of so few passes where nothing has changed; null if it was not tested. */
-  readonly pWorse: number | null;
-  readonly pBetter: number | null;
-  readonly isBroken: boolean;
-  readonly isFixed: boolean;
-}
-
-/** What is said about a suite and its tests. */
-export interface SuiteVerdict {
-  /** The chance that all tests together have so few passes now where nothing has changed. */
-  readonly p: number;
-  readonly isWorse: boolean;
-  readonly before: Passes;
-  readonly now: Passes;
-  /** Whether earlier runs tell what another time changes, or that is assumed to be nothing. */
-  readonly times: "history" | "assumed";
-  /** In the order given. */
-  readonly tests: readonly PairVerdict[];
-}
-
 /** Runs of a history from which the difference between two times can be estimated. */
 export const MIN_HISTORY = 5;
 
@@ -55,23 +41,29 @@ export const MIN_HISTORY = 5;
 export const isDoubtful = ({ before, now }: Pick<TestPair, "before" | "now">): boolean =>
   now.passes < now.runs && before.passes > 0;
 
+/** What is said about a suite and its tests. */
+export type SuiteVerdict = ReturnType<typeof judgeSuite>;
+
 /**
  * Compares the passes of tests with those of an earlier run. Where nothing has changed, anything is called
  * worse or broken at most as often as the level says: half of it is for the suite as a whole, half for single
  * tests, of which only fresh runs count. What is called fixed has half the level for itself.
  */
-export function judgeSuite(pairs: readonly TestPair[], options: VerdictOptions): SuiteVerdict {
+export function judgeSuite(pairs: readonly TestPair[], options: VerdictOptions) {
   const half = options.level / 2;
   const times = timesOf(pairs);
   const p = Math.max(fewerInAll(pairs), times?.p ?? 0);
   const worse = correctedAmong(pairs.map((pair) => worseTail(pair, options, times)));
   const better = correctedAmong(pairs.map(betterTail));
   return {
+    /** The chance that all tests together have so few passes now where nothing has changed. */
     p,
     isWorse: p <= half,
     before: totalPasses(pairs.map(({ before }) => before)),
     now: totalPasses(pairs.map(({ now }) => now)),
-    times: times ? "history" : "assumed",
+    /** Whether earlier runs tell what another time changes, or that is assumed to be nothing. */
+    times: times ? ("history" as const) : ("assumed" as const),
+    /** In the order given: the corrected chances of so few or so many passes, null if it was not tested. */
     tests: pairs.map((_, index) => {
       const [pWorse, pBetter] = [worse[index] ?? null, better[index] ?? null];
       return {
@@ -85,7 +77,7 @@ export function judgeSuite(pairs: readonly TestPair[], options: VerdictOptions):
 }
 
 /** The exact test of a doubtful test; undefined if it was not asked again. */
-function worseTail(pair: TestPair, { confirm }: VerdictOptions, times: Times | undefined) {
+function worseTail(pair: TestPair, { confirm }: VerdictOptions, times: Times) {
   const decisive = confirm > 0 ? pair.fresh : pair.now;
   if (!isDoubtful(pair) || decisive.runs === 0) return undefined;
   return fisherFewer(times ? totalPasses(pair.earlier) : pair.asked, decisive, times?.odds);
@@ -104,15 +96,10 @@ function correctedAmong(tails: readonly (Tail | undefined)[]): (number | null)[]
 }
 
 /** What earlier runs tell about the difference that another time makes without a change. */
-interface Times {
-  /** The chance of so few passes by what earlier times gave. */
-  readonly p: number;
-  /** By which ratio the odds of a pass may be lower at a bad time. */
-  readonly odds: number;
-}
+type Times = ReturnType<typeof timesOf>;
 
 /** Undefined if there are too few earlier runs. */
-function timesOf(pairs: readonly TestPair[]): Times | undefined {
+function timesOf(pairs: readonly TestPair[]) {
   const count = Math.max(0, ...pairs.map(({ earlier }) => earlier.length));
   if (count <= MIN_HISTORY) return undefined;
   const known = pairs.filter((pair) => pair.earlier.length === count);
@@ -126,6 +113,7 @@ function timesOf(pairs: readonly TestPair[]): Times | undefined {
   const now = logOdds(totalPasses(known.map((pair) => pair.now)));
   const sure = now < mean ? 0 : 1;
   const p = error === 0 ? sure : studentBelow((now - mean) / error, count - 1);
+  // By this ratio the odds of a pass may be lower at a bad time.
   return { p, odds: Math.exp(-2 * error) };
 }
 
@@ -138,3 +126,147 @@ export const totalPasses = (all: readonly Passes[]): Passes => ({
   passes: sum(all.map(({ passes }) => passes)),
   runs: sum(all.map(({ runs }) => runs)),
 });
+
+/** A run of a test, as far as it counts for a comparison. */
+export interface CountedRun {
+  readonly status: string;
+  readonly answer: string | null;
+  /** Null if no model was used, or that is unknown. */
+  readonly tokens: number | null;
+  /** Whether the test was asked again because it had failed. */
+  readonly confirms: boolean;
+  /** Whether an annotation reply answered it, which answers alike each time. */
+  readonly annotated: boolean;
+}
+
+/** Characters of an answer from which on a model that is asked twice hardly gives the same one. */
+const MIN_LENGTH = 40;
+
+/**
+ * Whether a cache may have answered the repeats of these tests: models were used, long answers came again byte for
+ * byte, and no question that was asked twice got two different answers. One that did rules a cache out.
+ */
+export function mayBeCached(tests: readonly (readonly CountedRun[])[]): boolean {
+  const repeated = tests
+    .map((runs) => runs.filter(isModelAnswer).map(({ answer }) => answer ?? ""))
+    .filter((answers) => answers.length > 1);
+  const isLong = (answers: readonly string[]) =>
+    answers.some((answer) => answer.length >= MIN_LENGTH);
+  return repeated.some(isLong) && repeated.every((answers) => new Set(answers).size === 1);
+}
+
+const isJudged = ({ status }: CountedRun): boolean => status === "passed" || status === "failed";
+
+const isModelAnswer = (run: CountedRun): boolean =>
+  isJudged(run) && run.answer !== null && (run.tokens ?? 0) > 0;
+
+/**
+ * Counts the runs of a test. Runs with the same answer, byte for byte, count as one where an annotation reply or
+ * a cache can be the cause, and as no fresh one if a planned run had that answer already.
+ */
+export function countRepeats(runs: readonly CountedRun[], isCached: boolean) {
+  const judged = runs.filter(isJudged);
+  const planned = judged.filter(({ confirms }) => !confirms);
+  const fresh = judged.filter(({ confirms }) => confirms);
+  const isAlike = (run: CountedRun) =>
+    run.annotated || (isCached && isModelAnswer(run) && (run.answer ?? "").length >= MIN_LENGTH);
+  const known = new Set(planned.filter(isAlike).map(({ answer }) => answer));
+  const once = (all: readonly CountedRun[]) => [
+    ...all.filter((run) => !isAlike(run)),
+    ...[...groupBy(all.filter(isAlike), ({ answer }) => answer).values()].flatMap(
+      (same) => same.find(({ status }) => status === "failed") ?? same.slice(0, 1),
+    ),
+  ];
+  const counted = once(planned);
+  const countedFresh = once(fresh).filter((run) => !isAlike(run) || !known.has(run.answer));
+  return {
+    planned: passesOf(counted),
+    fresh: passesOf(countedFresh),
+    isReduced: counted.length + countedFresh.length < judged.length,
+  };
+}
+
+const passesOf = (runs: readonly CountedRun[]): Passes => ({
+  passes: runs.filter(({ status }) => status === "passed").length,
+  runs: runs.length,
+});
+
+/** How a change is looked for. */
+export interface Design {
+  /** Runs of each test, in both runs of the suite. */
+  readonly repeat: number;
+  /** How often a test is asked again that misses what it passed. */
+  readonly confirm: number;
+  /** The chance of a false alarm for all tests together. */
+  readonly level: number;
+}
+
+/**
+ * The chance of finding that all tests have fallen by `drop`, from these shares of passes: normal, with
+ * continuity correction.
+ */
+export function suitePower(
+  rates: readonly number[],
+  drop: number,
+  { repeat, level }: Design,
+): number {
+  const all = 2 * repeat;
+  const tests = rates.map((before) => {
+    const now = Math.max(0, before - drop);
+    const spread = repeat * (before * (1 - before) + now * (1 - now));
+    const passes = repeat * (before + now);
+    const tables = all * passes - (spread + passes ** 2);
+    return {
+      mean: (repeat * (now - before)) / 2,
+      variance: spread / 4,
+      unchanged: tables / (4 * (all - 1)),
+    };
+  });
+  const [mean, variance, unchanged] = (["mean", "variance", "unchanged"] as const).map((key) =>
+    sum(tests.map((test) => test[key])),
+  );
+  const limit = quantile(level / 2) * Math.sqrt(unchanged ?? 0) - 0.5;
+  const error = Math.sqrt(variance ?? 0);
+  if (error > 0) return normalBelow((limit - (mean ?? 0)) / error);
+  return (mean ?? 0) <= limit ? 1 : 0;
+}
+
+/**
+ * The chance of finding that a test that always passed now passes with this rate, if it is the only one that is
+ * asked again.
+ */
+export function testPower(rate: number, { repeat, confirm, level }: Design): number {
+  const before = { passes: repeat, runs: repeat };
+  const found = Array.from({ length: confirm + 1 }, (_, passes) => {
+    const isFound = fisherFewer(before, { passes, runs: confirm }).p <= level / 2;
+    return isFound ? binomial(confirm, passes, rate) : 0;
+  });
+  return (1 - rate ** repeat) * sum(found);
+}
+
+/** Repeats beyond which no plan is made. */
+const MAX_REPEAT = 1000;
+
+/** The fewest repeats with which `power` reaches its aim, each doubtful test asked as often again, or 5 times. */
+export function neededDesign(
+  power: (design: Design) => number,
+  aim: number,
+  level: number,
+): Design | undefined {
+  for (let repeat = 1; repeat <= MAX_REPEAT; repeat++) {
+    const design = { repeat, confirm: Math.max(5, repeat), level };
+    if (power(design) >= aim) return design;
+  }
+  return undefined;
+}
+
+/** The number below which a standard normal one lies with this chance, to 1e-6. */
+export function quantile(chance: number): number {
+  let [low, high] = [-40, 40];
+  while (high - low > 1e-6) {
+    const middle = (low + high) / 2;
+    if (normalBelow(middle) < chance) low = middle;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,80 @@
+// A .deb of the single file: kb and wf in /usr/bin, their manual pages, and their licenses.
+import {
+  chmodSync,
+  copyFileSync,
+  lutimesSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { run } from "../npm-package.mjs";
+
+const architectures = { x64: "amd64", arm64: "arm64" };
+
+/** Builds the package into `target`, from the files that it lays out in `folder`. */
+export function debianPackage(
+  { name, version, description, epoch },
+  { program, folder, target, root },
+) {
+  const architecture = architectures[process.arch];
+  const bin = join(folder, "usr", "bin");
+  const man = join(folder, "usr", "share", "man", "man1");
+  const doc = join(folder, "usr", "share", "doc", name);
+  for (const each of [bin, man, doc, join(folder, "DEBIAN")])
+    mkdirSync(each, { recursive: true, mode: 0o755 });
+  copyFileSync(program, join(bin, "kb"));
+  symlinkSync("kb", join(bin, "wf"));
+  for (const page of readdirSync(join(root, "docs", "man")))
+    writeFileSync(
+      join(man, `${page}.gz`),
+      gzipSync(readFileSync(join(root, "docs", "man", page)), { level: 9 }),
+    );
+  copyFileSync(join(root, "dist", "LICENSES.txt"), join(doc, "copyright"));
+  const control = `Package: ${name}
+Version: ${version}
+Architecture: ${architecture}
+Maintainer: The authors of kb-wf <noreply@localhost>
+Depends: ${librariesOf(program)}
+Section: utils
+Priority: optional
+Description: ${description.replace(/:.*/s, "")}
+ ${description}
+`;
+  writeFileSync(join(folder, "DEBIAN", "control"), control);
+  setModes(folder, epoch);
+  chmodSync(join(bin, "kb"), 0o755);
+  const file = join(target, `${name}_${version}_${architecture}.deb`);
+  // It takes the times of SOURCE_DATE_EPOCH for its own members, and those of the files.
+  run("dpkg-deb", "dpkg-deb", ["--root-owner-group", "-Zxz", "--build", folder, file]);
+}
+
+/** Debian's packages of the libraries that the program is linked with. */
+function librariesOf(program) {
+  const needed = run("readelf", "readelf", ["--version-info", program]);
+  const newest = (prefix) =>
+    [...needed.matchAll(new RegExp(`Name: ${prefix}_([\\d.]+)`, "g"))]
+      .map(([, found]) => found)
+      .sort((a, b) => a.localeCompare(b, "en", { numeric: true }))
+      .at(-1);
+  // GLIBCXX_3.4.21 came with GCC 5.1 (the ABI policy of libstdc++), whose version its package has.
+  if (newest("GLIBCXX") !== "3.4.21")
+    throw new Error(`libstdc++ with GLIBCXX_${newest("GLIBCXX")}`);
+  return `libc6 (>= ${newest("GLIBC")}), libstdc++6 (>= 5.1.1), libgcc-s1`;
+}
+
+/** Gives all files the modes of an installed system and the time of the release. */
+function setModes(folder, time) {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath ?? entry.path, entry.name);
+    if (entry.isSymbolicLink()) lutimesSync(path, time, time);
+    else {
+      chmodSync(path, entry.isDirectory() ? 0o755 : 0o644);
+      utimesSync(path, time, time);
+    }
+  }
+}

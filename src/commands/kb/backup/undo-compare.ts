@@ -1,0 +1,189 @@
+/** What a command changed, and whether that is still as it left it. */
+import { collect } from "../../../lib/collect.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { change, planSettings } from "../changes/index.ts";
+import type { Change } from "../changes/index.ts";
+import { chunkHash, readChunks, readChunksOf } from "../chunk-lists/index.ts";
+import type { StoredChunk } from "../chunk-lists/index.ts";
+import { contentHashes, syncFields } from "../documents/index.ts";
+import type { DocumentState, KbProperties, KbState } from "../documents/index.ts";
+import type { BundledDocument, Manifest } from "../snapshot/index.ts";
+
+/** The parts of a document that an undo restores, as texts that are equal if the parts are. */
+interface DocumentParts {
+  readonly content: string;
+  readonly metadata: string;
+  readonly status: string;
+  readonly chunks: string;
+}
+
+const partNames = ["content", "metadata", "status", "chunks"] as const;
+type DocumentPart = (typeof partNames)[number];
+
+/** A document that a command changed: undefined where it does not exist. */
+interface TouchedDocument {
+  readonly before: BundledDocument | undefined;
+  readonly after: BundledDocument | undefined;
+  /** What it was before, and as the command left it. */
+  readonly parts: readonly [DocumentParts | undefined, DocumentParts | undefined];
+}
+
+/** The values of a document in a fixed order; the mark of its own stored file has no value of its own. */
+const metadataText = ({ metadata, stored }: Pick<DocumentState, "metadata" | "stored">): string =>
+  JSON.stringify(
+    Object.entries(metadata)
+      .map(([name, value]) => [
+        name,
+        name === syncFields.stored && value === stored ? "own" : value,
+      ])
+      .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+  );
+
+/** Positions and statuses of chunks do not count, as the server gives them. */
+const partsOf = (
+  document: Pick<DocumentState, "name" | "metadata" | "stored" | "enabled" | "archived">,
+  content: string | null,
+  chunks: readonly StoredChunk[] | undefined,
+): DocumentParts => ({
+  content: JSON.stringify([document.name, content]),
+  metadata: metadataText(document),
+  status: JSON.stringify([document.enabled, document.archived]),
+  chunks: chunks ? sha256(chunks.map(chunkHash).join()) : "",
+});
+
+/** The documents that differ between two snapshots, by ID. */
+export async function touchedDocuments(
+  directory: string,
+  before: Manifest,
+  after: Manifest,
+  context: Context,
+): Promise<readonly TouchedDocument[]> {
+  const [left, right] = [before, after].map(
+    ({ state }) => new Map(state.documents.map((each) => [each.id, each])),
+  );
+  const stored = async (each: BundledDocument | undefined) =>
+    each && partsOf(each, each.sha256, await readChunksOf(directory, each, context));
+  const touched: TouchedDocument[] = [];
+  for (const id of new Set([...(left?.keys() ?? []), ...(right?.keys() ?? [])])) {
+    const pair = { before: left?.get(id), after: right?.get(id) };
+    if (JSON.stringify(pair.before) === JSON.stringify(pair.after)) continue;
+    const parts = [await stored(pair.before), await stored(pair.after)] as const;
+    if (JSON.stringify(parts[0]) !== JSON.stringify(parts[1])) touched.push({ ...pair, parts });
+  }
+  return touched;
+}
+
+/** A touched document as it is now, and the parts in which it is not as it was before the command. */
+export interface CurrentDocument extends TouchedDocument {
+  /** Undefined if it does not exist. */
+  readonly current: DocumentState | undefined;
+  readonly differs: readonly DocumentPart[];
+  /** The parts that are neither as the command left them nor as they were before it. */
+  readonly changed: readonly DocumentPart[];
+}
+
+/**
+ * The documents that were made again from deleted ones, by the ID of those: of the same name and content, and
+ * each for one only, as documents can share a name.
+ */
+export async function madeAgain(
+  dataset_id: string,
+  deleted: readonly BundledDocument[],
+  others: readonly DocumentState[],
+  context: Context,
+): Promise<ReadonlyMap<string, DocumentState>> {
+  const names = new Set(deleted.map(({ name }) => name));
+  const free = others.filter(({ name }) => names.has(name));
+  const hashes = await contentHashes(dataset_id, free, context);
+  const found = new Map<string, DocumentState>();
+  for (const { id, name, sha256: content } of deleted) {
+    const isSame = (each: DocumentState) =>
+      content !== null && each.name === name && hashes.get(each.id) === content;
+    const same = free.find(isSame);
+    if (!same) continue;
+    found.set(id, same);
+    free.splice(free.indexOf(same), 1);
+  }
+  return found;
+}
+
+/** Reads the documents that a command touched as they are now. */
+export async function currentDocuments(
+  dataset_id: string,
+  touched: readonly TouchedDocument[],
+  { state, after }: { readonly state: KbState; readonly after: Manifest },
+  context: Context,
+): Promise<readonly CurrentDocument[]> {
+  const byId = new Map(state.documents.map((each) => [each.id, each]));
+  const known = new Set(after.state.documents.map(({ id }) => id));
+  // Deleted by the command, and made again by an undo that was interrupted.
+  const deleted = touched.flatMap((each) => (each.before && !each.after ? [each.before] : []));
+  const others = state.documents.filter(({ id }) => !known.has(id));
+  const again = await madeAgain(dataset_id, deleted, others, context);
+  const pairs = touched.map((each) => {
+    const id = (each.before ?? each.after)?.id ?? "";
+    return { ...each, current: byId.get(id) ?? again.get(id) };
+  });
+  const existing = pairs.flatMap(({ current }) => current ?? []);
+  const hashes = await contentHashes(dataset_id, existing, context);
+  const { doc_form } = state.settings;
+  const partsNow = async ({ current, before, after: left }: (typeof pairs)[number]) => {
+    if (!current) return undefined;
+    const place = { dataset_id, document_id: current.id, doc_form };
+    // Compared only where the snapshot has them.
+    const isCompared = (before ?? left)?.chunks !== undefined;
+    const chunks = isCompared ? await collect(readChunks(place, context)) : undefined;
+    return partsOf(current, hashes.get(current.id) ?? null, chunks);
+  };
+  const found: CurrentDocument[] = [];
+  for (const pair of pairs) {
+    const now = await partsNow(pair);
+    const [was, left] = pair.parts;
+    const differs = partNames.filter((part) => now?.[part] !== was?.[part]);
+    const changed = differs.filter((part) => now?.[part] !== left?.[part]);
+    found.push({ ...pair, differs, changed });
+  }
+  return found;
+}
+
+/** The changes of settings, tags and fields that lead back, and those that others made meanwhile. */
+export function settingsBack(
+  before: KbProperties,
+  after: Manifest["state"],
+  current: KbState,
+): { readonly back: readonly Change[]; readonly conflicts: readonly Change[] } {
+  const made = planBack(before, after);
+  const now = planBack(before, current);
+  const keyOf = ({ what, name }: Change) => `${what} ${name}`;
+  const left = new Map(made.map((each) => [keyOf(each), JSON.stringify(each.from)]));
+  const back = now.filter((each) => left.has(keyOf(each)));
+  const documents = new Map(after.documents.map((each) => [each.id, each]));
+  // With a field, the values go that others have set since.
+  const isFilled = ({ what, action, name }: Change) =>
+    what === "field" &&
+    action === "delete" &&
+    current.documents.some(
+      ({ id, metadata }) =>
+        (metadata[name] ?? null) !== (documents.get(id)?.metadata[name] ?? null),
+    );
+  const conflicts = back.filter(
+    (each) => left.get(keyOf(each)) !== JSON.stringify(each.from) || isFilled(each),
+  );
+  return { back, conflicts };
+}
+
+function planBack(before: KbProperties, now: KbProperties): readonly Change[] {
+  const { name } = before.settings;
+  const renamed = {
+    action: "change",
+    what: "setting",
+    name: "name",
+    from: now.settings.name,
+  } as const;
+  const isSame = name === now.settings.name;
+  return [
+    ...(isSame ? [] : [change({ ...renamed, to: name })]),
+    ...planSettings({ ...before, name }, now, true),
+  ];
+}

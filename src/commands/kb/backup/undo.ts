@@ -1,0 +1,318 @@
+import { isAbsolute, join } from "node:path";
+import { CliError, notFound, refused, ApiError } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { counted } from "../../../lib/text.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Host } from "../../../host/host.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { lockWork } from "../../task/files.ts";
+import { change } from "../changes/index.ts";
+import type { Change } from "../changes/index.ts";
+import { readKbState, documentStatuses, waitForIndexing } from "../documents/index.ts";
+import type { KbState } from "../documents/index.ts";
+import { importBundle } from "../snapshot/index.ts";
+import type { Manifest } from "../snapshot/index.ts";
+import { allSnapshots, snapshotById } from "./snapshots.ts";
+import { readManifestOf, openBackup } from "./store.ts";
+import type { undoParams } from "./command.ts";
+import { currentDocuments, settingsBack, touchedDocuments } from "./undo-compare.ts";
+import type { CurrentDocument } from "./undo-compare.ts";
+import { makeBack, plannedRows } from "./make-back.ts";
+import { lacksOf, takeSnapshot } from "./backup.ts";
+import type { Taken } from "./backup.ts";
+
+/**
+ * Takes back the last recorded command, or the one of `record`. Throws refused, and changes nothing, if others changed the same, and
+ * failure while another undo is at work: both would create what is missing.
+ */
+export async function* run(
+  { list = false, record: id, forget = false }: Input<typeof undoParams>,
+  context: Context,
+): AsyncGenerator<Change> {
+  if (list) return yield* (await ownRecords(context)).toReversed().map(recordRow);
+  const release = context.options.dryRun ? () => {} : await lockRecords(context.host);
+  try {
+    const record = recordOf(id, await ownRecords(context));
+    if (!forget) return yield* takeBack(record, context);
+    yield recordRow(record);
+    if (context.options.dryRun) return;
+    await context.confirm(`Forget ${described(record, context)}?`, {
+      declined: "the record was kept",
+    });
+    await context.host.files.remove(record.path);
+    context.summary(`forgot ${record.command}; its snapshots stay in ${record.directory}`);
+  } finally {
+    release();
+  }
+}
+
+/** The record with an ID or its beginning, or the last one. Throws not-found, and refused for several. */
+function recordOf(text: string | undefined, all: readonly StoredRecord[]): StoredRecord {
+  const found =
+    text === undefined ? all.slice(-1) : all.filter(({ before }) => before.startsWith(text));
+  const [record, ...others] = found;
+  if (record && others.length === 0) return record;
+  if (text === undefined)
+    throw notFound(
+      "no command to take back on this server",
+      "only commands that were run with --backup are recorded; other machines have their own records",
+    );
+  const list = commandLine("kb undo", [], { list: true });
+  if (record) throw refused(`${found.length} records begin with ${JSON.stringify(text)}`, list);
+  throw notFound(`record ${JSON.stringify(text)} not found on this server`, list);
+}
+
+async function* takeBack(record: StoredRecord, context: Context): AsyncGenerator<Change> {
+  const { directory, kb } = record;
+  const before = await manifestOf(record, record.before, context);
+  if (record.after === null) throw unfinished(record);
+  const state = await stateOf(kb.id, context);
+  if (record.after === "deleted") return yield* restoreDeleted(record, before, state, context);
+  if (!state)
+    throw refused(
+      `knowledge base ${JSON.stringify(kb.name)} no longer exists`,
+      restoreLine(record),
+    );
+  const after = await manifestOf(record, record.after, context);
+  const touched = await touchedDocuments(directory, before, after, context);
+  const documents = await currentDocuments(kb.id, touched, { state, after }, context);
+  const { back, conflicts } = settingsBack(before.state, after.state, state);
+  // What an interrupted undo has made so far is neither.
+  if (record.undoing)
+    await context.notice(
+      "continuing: what others changed in the same documents since cannot be told apart",
+    );
+  const rows = record.undoing
+    ? []
+    : [...conflicts.map(conflictOf), ...documents.flatMap(changedRows)];
+  yield* rows;
+  if (rows.length > 0)
+    throw refused(
+      `${counted(rows.length, "part")} changed since ${record.command}: nothing was taken back`,
+      restoreLine(record),
+      { isResult: true },
+    );
+  const plan = { directory, dataset_id: kb.id, before, state, documents, back };
+  if (context.options.dryRun) return yield* plannedRows(plan);
+  await confirmed(record, context);
+  await writeRecord({ ...record, undoing: true }, context.host);
+  let left = 0;
+  for await (const row of makeBack(plan, context)) {
+    if (row.action === "skip") left++;
+    yield row;
+  }
+  await context.host.files.remove(record.path);
+  if (left === 0)
+    return context.summary(
+      `took back ${record.command}; IDs, hit counts and times did not come back`,
+    );
+  throw new CliError(
+    "partial",
+    `took back ${record.command}, except for ${counted(left, "part")}`,
+    { isResult: true, hint: "why is in the rows" },
+  );
+}
+
+const described = ({ command, at }: StoredRecord, { options }: Context): string =>
+  `${command} of ${options.timeText(new Date(at))}`;
+
+const confirmed = (record: StoredRecord, context: Context): Promise<void> =>
+  context.confirm(`Take back ${described(record, context)}?`, {
+    declined: "nothing was taken back",
+  });
+
+/** The records of the server of this line. */
+async function ownRecords(context: Context): Promise<readonly StoredRecord[]> {
+  const base_url = await context.api.baseUrl();
+  return (await readRecords(context.host)).filter(({ kb }) => kb.base_url === base_url);
+}
+
+const recordRow = ({ before, command, kb, at, after }: StoredRecord): Change =>
+  change({
+    action: after === null ? "left" : "unchanged",
+    what: "knowledge base",
+    name: kb.name,
+    id: kb.id,
+    note: `${before} ${at} ${command}${after === null ? " (did not end)" : ""}`,
+  });
+
+async function manifestOf(record: StoredRecord, id: string, context: Context): Promise<Manifest> {
+  const { directory } = record;
+  const snapshot = snapshotById(id, await allSnapshots(directory, context), directory);
+  return readManifestOf(directory, snapshot, context.host.files);
+}
+
+/** The state of a knowledge base; undefined if it does not exist. */
+const stateOf = (dataset_id: string, context: Context): Promise<KbState | undefined> =>
+  readKbState(dataset_id, context, { exact: true }).catch((error: unknown) => {
+    if (error instanceof CliError && error.kind === "not-found") return undefined;
+    throw error;
+  });
+
+const restoreLine = ({ directory, kb, before }: StoredRecord): string =>
+  commandLine("kb backup restore", [directory, kb.id], {
+    snapshot: before,
+    name: `${[...kb.name].slice(0, 30).join("")} before`,
+  });
+
+/** What such a command left is not known, so nothing can be compared with it. */
+const unfinished = (record: StoredRecord): CliError =>
+  refused(
+    `${record.command} did not end, so what it left is not known`,
+    `to have the knowledge base as it was before, beside this one: ${restoreLine(record)}; to take back an older command: ${commandLine("kb undo", [], { forget: true, record: record.before })}`,
+  );
+
+/** Creates a deleted knowledge base again, with a new ID. */
+async function* restoreDeleted(
+  record: StoredRecord,
+  manifest: Manifest,
+  state: KbState | undefined,
+  context: Context,
+): AsyncGenerator<Change> {
+  if (state) throw refused("the knowledge base exists", "nothing has to be taken back");
+  const { directory, kb, command } = record;
+  if (!context.options.dryRun) await confirmed(record, context);
+  yield* importBundle({ directory, manifest, name: kb.name, as_is: true }, context);
+  if (context.options.dryRun) return;
+  await context.host.files.remove(record.path);
+  context.summary(`took back ${command}: ${kb.name} has a new ID; applications do not use it yet`);
+}
+
+const conflictOf = ({ action, what, name, from }: Change): Change => {
+  const note =
+    action === "delete" ? "has values that were set since" : `is now ${JSON.stringify(from)}`;
+  return change({ action: "conflict", what, name, note });
+};
+
+const changedRows = ({ before, after, current, changed }: CurrentDocument): Change[] => {
+  const { name = "", id = null } = current ?? after ?? before ?? {};
+  if (changed.length === 0) return [];
+  const note = current ? `changed since: ${changed.join(", ")}` : "was deleted since";
+  return [change({ action: "conflict", what: "document", name, id, note })];
+};
+
+/** A command that can be taken back: the snapshots around it. */
+export interface UndoRecord {
+  /** The command with its arguments, for people. */
+  readonly command: string;
+  /** Directory of the backup. */
+  readonly directory: string;
+  readonly kb: { readonly id: string; readonly name: string; readonly base_url: string };
+  /** ID of the snapshot before the command. */
+  readonly before: string;
+  /** ID of the one after it; `deleted` without the knowledge base, null if the command did not end. */
+  readonly after: string | null;
+  /** ISO 8601, in UTC. */
+  readonly at: string;
+  /** An undo has begun, so the state may be between the two. */
+  readonly undoing?: true;
+}
+
+/** A record and its file. */
+export interface StoredRecord extends UndoRecord {
+  readonly path: string;
+}
+
+const folderOf = ({ directories }: Host): string => join(directories.state, "undo");
+
+/** Keeps other undos of this machine out; throws failure while one is at work. Returns what ends that. */
+export async function lockRecords(host: Host): Promise<() => void> {
+  await host.files.makeDirectory(folderOf(host), 0o700);
+  return lockWork(join(folderOf(host), "undo"), "another kb undo is at work", host);
+}
+
+/** The records of this machine, oldest first; files that are none are skipped. */
+export async function readRecords(host: Host): Promise<readonly StoredRecord[]> {
+  const folder = folderOf(host);
+  if (!(await host.files.stat(folder))?.isDirectory) return [];
+  const records: StoredRecord[] = [];
+  for (const { name, isFile } of await host.files.entries(folder)) {
+    if (!isFile || !name.endsWith(".json")) continue;
+    const path = join(folder, name);
+    const value = tryParseJson(new TextDecoder().decode(await host.files.read(path)));
+    if (isRecord(value)) records.push({ ...value, path });
+  }
+  return records.toSorted((a, b) => (a.at < b.at ? -1 : 1));
+}
+
+function isRecord(value: unknown): value is UndoRecord {
+  if (!isObject(value) || !isObject(value["kb"])) return false;
+  const { command, directory, before, after, at, kb } = value;
+  const texts = [command, directory, before, at, kb["id"], kb["name"], kb["base_url"]];
+  return (
+    texts.every((text) => typeof text === "string") && (after === null || typeof after === "string")
+  );
+}
+
+/** Writes a record again, to its file. */
+export const writeRecord = ({ path, ...record }: StoredRecord, { files }: Host): Promise<void> =>
+  files.writeAtomic(path, `${JSON.stringify(record)}\n`, 0o600);
+
+/**
+ * Takes the snapshot before a command and records it; returns what completes the record when the command has
+ * ended: `wrote` is false if nothing was sent, so that there is nothing to take back.
+ */
+export async function startRecord(
+  given: { readonly directory: string; readonly dataset_id: string; readonly command: string },
+  context: Context,
+): Promise<(wrote: boolean) => Promise<void>> {
+  const { host } = context;
+  const { dataset_id, command } = given;
+  const directory = isAbsolute(given.directory) ? given.directory : join(host.cwd, given.directory);
+  const take = async (note: string) => {
+    const release = await openBackup(directory, host);
+    try {
+      const taken = await takeSnapshot(directory, dataset_id, { chunks: true, note }, context);
+      const unread = taken.withoutChunks.find(({ isPending }) => !isPending);
+      if (!unread) return taken;
+      throw refused(
+        `the backup lacks the chunks of ${JSON.stringify(unread.name)}: ${unread.why}`,
+        "nothing was changed; kb backup stores what it can",
+      );
+    } finally {
+      release();
+    }
+  };
+  const taken = await take(`before ${command}`);
+  const before = taken.snapshot;
+  await host.files.makeDirectory(folderOf(host), 0o700);
+  const name = `${before.taken_at.replaceAll(/[-:.]/g, "")}-${before.id}.json`;
+  const record: StoredRecord = {
+    command,
+    directory,
+    kb: before.kb,
+    before: before.id,
+    after: null,
+    at: before.taken_at,
+    path: join(folderOf(host), name),
+  };
+  await writeRecord(record, host);
+  const lacks = lacksOf(taken);
+  const but = lacks === null ? "" : `; not stored: ${lacks}`;
+  await context.notice(`backed up ${before.kb.name} to ${directory} (snapshot ${before.id})${but}`);
+  return async (wrote) => {
+    if (!wrote) return host.files.remove(record.path);
+    const after = await takeAfter(dataset_id, () => take(`after ${command}`), context);
+    await writeRecord({ ...record, after }, host);
+    context.summary(`to take it back: ${commandLine("kb undo")}`);
+  };
+}
+
+/** The snapshot after a command, once all documents are indexed; `deleted` without the knowledge base. */
+async function takeAfter(
+  dataset_id: string,
+  take: () => Promise<Taken>,
+  context: Context,
+): Promise<string> {
+  try {
+    await context.api.call(getKnowledgeBase, { dataset_id });
+  } catch (error) {
+    if (error instanceof ApiError && error.kind === "not-found") return "deleted";
+    throw error;
+  }
+  const statuses = () => documentStatuses(dataset_id, () => true, context);
+  for await (const _ of waitForIndexing(statuses, context)); // any status will do
+  return (await take()).snapshot.id;
+}

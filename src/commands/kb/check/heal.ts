@@ -1,0 +1,283 @@
+import { dirname, join } from "node:path";
+import { CliError } from "../../../errors.ts";
+import { collect, groupBy } from "../../../lib/collect.ts";
+import { tryParseJson } from "../../../lib/json.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { counted } from "../../../lib/text.ts";
+import type { Document } from "../../../operations/documents.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backup/index.ts";
+import { change, makeDocuments } from "../changes/index.ts";
+import type { Change, DocumentChange } from "../changes/index.ts";
+import { listFindings } from "./findings.ts";
+import { chunkRules, makeChunks, readChunksOf } from "../chunk-lists/index.ts";
+import {
+  contentHashes,
+  countedDocuments,
+  isDone,
+  isIndexed,
+  lossesOfAll,
+  readKbState,
+  restoreValues,
+} from "../documents/index.ts";
+import type { DocumentState, KbState } from "../documents/index.ts";
+import { fileHash, sourceDocuments } from "../snapshot/index.ts";
+import type { BundledDocument, Manifest } from "../snapshot/index.ts";
+import { healChunks } from "./heal-chunks.ts";
+import type { healParams } from "../check/command.ts";
+
+type HealInput = Input<typeof healParams>;
+
+/** Problems that a create of the same name repairs. */
+const replaced: readonly string[] = ["error", "stuck", "no chunks"];
+
+/** Replaces the documents of a knowledge base that failed, and adds failed chunks again. */
+export async function* run(input: HealInput, context: Context): AsyncGenerator<Change> {
+  let healed = 0;
+  const left: Change[] = [];
+  for await (const row of heal(input, context)) {
+    yield row;
+    if (row.action === "update") healed++;
+    else left.push(row);
+  }
+  const { dryRun } = context.options;
+  const done = `${counted(healed, "repair")}${dryRun ? " planned" : ""}`;
+  const failed = left.find(({ action }) => action === "failed");
+  if (!dryRun && failed)
+    throw new CliError("partial", `${done}, ${left.length} left: ${failed.name}`, {
+      isResult: true,
+      details: { left },
+      hint: "remove the cause, such as a model without credit, and run the same command again",
+    });
+  context.summary(left.length > 0 ? `${done}, ${left.length} left as they are` : done);
+}
+
+/** Heals all but the documents that this run has handled already, which an interrupted one had saved. */
+async function* heal(
+  input: HealInput,
+  context: Context,
+  handled: ReadonlySet<string> = new Set(),
+): AsyncGenerator<Change> {
+  const { dataset_id } = input;
+  const { host, options } = context;
+  const directory = await healPath(dataset_id, context);
+  const documents = await collect(countedDocuments(dataset_id, context));
+  if (options.dryRun) {
+    yield* planned(input, documents, context);
+    return yield* healChunks(input, { documents, journalPath: `${directory}.jsonl` }, context);
+  }
+  await host.files.makeDirectory(dirname(directory), 0o700);
+  const release = await openBackup(directory, host);
+  let continued: Manifest | undefined;
+  try {
+    const unfinished = (await allSnapshots(directory, context)).at(-1);
+    const rows = unfinished ? [] : planned(input, documents, context);
+    const ids = new Set<string>();
+    for (const row of rows) {
+      if (row.id === null || handled.has(row.id)) continue;
+      if (row.action === "skip") yield row;
+      else ids.add(row.id);
+    }
+    const saved =
+      unfinished ??
+      (ids.size > 0 &&
+        (await takeSnapshot(directory, dataset_id, { chunks: true, only: ids }, context)).snapshot);
+    if (unfinished) await context.notice("continuing with what an interrupted run has saved");
+    if (saved) {
+      const manifest = await readManifestOf(directory, saved, host.files);
+      const whole = yield* wholeOf({ directory, manifest }, context);
+      const hasEnded = yield* replace(input, whole, context);
+      // Edits of chunks that could not be put back yet are nowhere else.
+      if (hasEnded) await host.files.remove(directory);
+      if (unfinished && hasEnded) continued = manifest;
+      else if (unfinished)
+        await context.notice("documents that have failed since are healed after those with edits");
+    } else await host.files.remove(directory);
+    if (!continued)
+      yield* healChunks(input, { documents, journalPath: `${directory}.jsonl` }, context);
+  } finally {
+    release();
+  }
+  if (continued)
+    yield* heal(input, context, new Set(continued.state.documents.map(({ id }) => id)));
+}
+
+/** Where a run saves what it replaces: servers that were made from one database have the same IDs. */
+async function healPath(dataset_id: string, { api, host }: Context): Promise<string> {
+  const server = sha256(await api.baseUrl()).slice(0, 8);
+  return join(host.directories.state, "heal", `${dataset_id}-${server}`);
+}
+
+/** What a run would replace, and what it leaves as it is. */
+function* planned(
+  { dataset_id, stuck_after = Infinity }: HealInput,
+  documents: readonly Document[],
+  context: Context,
+): Generator<Change> {
+  const kb = { id: dataset_id, name: "", line: () => "" };
+  const limits = { stuckAfter: stuck_after, now: context.host.now().getTime() };
+  const names = groupBy(documents, ({ name }) => name);
+  for (const document of documents) {
+    const { id, name, enabled, archived } = document;
+    const [found] = [...listFindings(kb, document, limits)].filter(({ problem }) =>
+      replaced.includes(problem),
+    );
+    if (!found) continue;
+    const row = (action: "update" | "skip", note: string) =>
+      change({ action, what: "document", name, id, note });
+    if (!enabled || archived)
+      yield row("skip", `${archived ? "archived" : "disabled"}: ${found.note}`);
+    else if ((names.get(name)?.length ?? 0) > 1)
+      yield row("skip", `another document has its name: ${found.note}`);
+    else yield row("update", `${found.problem}: ${found.note}`);
+  }
+}
+
+/** Documents as they were saved before they are replaced. */
+interface Saved {
+  readonly directory: string;
+  readonly manifest: Manifest;
+}
+
+/** What can replace documents; the others are rows. */
+async function* wholeOf(
+  { directory, manifest }: Saved,
+  { host: { files } }: Context,
+): AsyncGenerator<Change, Saved> {
+  const documents: BundledDocument[] = [];
+  const isDamaged = async (file: string | null = null, hash: string | null = null) =>
+    hash !== null && (await fileHash(directory, file, files)) !== hash;
+  for (const document of manifest.state.documents) {
+    const { id, name, file, sha256, chunks } = document;
+    const row = { action: "failed", what: "document", name, id } as const;
+    if (!chunks && isDone(document))
+      yield change({ ...row, note: "its chunks could not be saved" });
+    else if ((await isDamaged(file, sha256)) || (await isDamaged(chunks?.file, chunks?.sha256)))
+      yield change({ ...row, note: "its saved copy is damaged" });
+    else documents.push(document);
+  }
+  return { directory, manifest: { ...manifest, state: { ...manifest.state, documents } } };
+}
+
+/** Replaces the saved documents, and puts back their edits of chunks. */
+async function* replace(input: HealInput, saved: Saved, context: Context): AsyncGenerator<Change> {
+  const { dataset_id, wait_for_limit } = input;
+  const { manifest, directory } = saved;
+  const state = await readKbState(dataset_id, context);
+  const edited = await editedDocuments(dataset_id, saved, context);
+  const current = await currentDocuments(saved, state, context);
+  const changes = replacements(saved, state, current);
+  for (const { name, id, file } of manifest.state.documents) {
+    const problem = file === null ? "the server has no file of it" : current.get(id);
+    if (typeof problem === "string")
+      yield change({ action: "skip", what: "document", name, id, note: problem });
+  }
+  const target = { dataset_id, settings: state.settings, documents: [], wait_for_limit };
+  const wording = { verb: "restore", noun: "document", count: changes.length } as const;
+  const quiet = { ...context, summary: () => {} };
+  try {
+    if (changes.length > 0) yield* makeDocuments(changes, target, wording, quiet);
+  } catch (error) {
+    // Those that were made get their values and chunks; a rate limit ends the run.
+    if (!(error instanceof CliError) || error.kind !== "partial") throw error;
+  }
+  const now = await currentDocuments(saved, await readKbState(dataset_id, context), context);
+  const healed = manifest.state.documents.flatMap((before) => {
+    const document = now.get(before.id);
+    return isDocument(document) && isIndexed(document) ? [[before, document] as const] : [];
+  });
+  // Values stay with their document (server §9.1): only the mark of the stored file is that of the former one.
+  const kept = healed.map(([before, now]) => [{ ...before, metadata: now.metadata }, now] as const);
+  await restoreValues(dataset_id, kept, context);
+  for (const [before] of healed) {
+    const { id, name } = before;
+    const list = edited.has(id) ? await readChunksOf(directory, before, context) : undefined;
+    if (!list) continue;
+    const stored = list.map((chunk) =>
+      // A failed chunk is not enabled either, but not on purpose.
+      chunk.status === "completed" ? chunk : { ...chunk, status: "completed", enabled: true },
+    );
+    const rules = chunkRules(state.settings, state.settings.doc_form);
+    const to = { dataset_id, document_id: id, ...rules };
+    await makeChunks(to, stored, context);
+    const note = `chunks put back: ${counted(stored.length, "chunk")}`;
+    yield change({ action: "update", what: "document", name, id, note });
+  }
+  const healedIds = new Set(healed.map(([{ id }]) => id));
+  return [...edited].every((id) => healedIds.has(id) || !isDocument(now.get(id)));
+}
+
+const isDocument = (found: DocumentState | string | undefined): found is DocumentState =>
+  typeof found === "object";
+
+/** Each saved document as it is now, or why it is no longer the one that was saved; none if it was deleted. */
+async function currentDocuments(
+  { manifest }: Saved,
+  { documents }: KbState,
+  context: Context,
+): Promise<ReadonlyMap<string, DocumentState | string>> {
+  const now = new Map(documents.map((each) => [each.id, each]));
+  const names = groupBy(documents, ({ name }) => name);
+  const pairs = manifest.state.documents.flatMap((before) => {
+    const document = now.get(before.id);
+    return document ? [[before, document] as const] : [];
+  });
+  const written = pairs.flatMap(([before, { id, stored }]) =>
+    stored === before.stored ? [] : [{ id }],
+  );
+  const hashes = await contentHashes(manifest.source.id, written, context);
+  return new Map(
+    pairs.map(([before, document]) => {
+      const { id, name } = document;
+      if (name !== before.name || names.get(name)?.length !== 1)
+        return [id, "it was renamed, or another document has its name"];
+      if (!before.from_text && /[/\\]/.test(name))
+        // an upload cannot have such a name
+        return [id, "its name has a slash: upload its file again"];
+      const isOwn = !hashes.has(id) || hashes.get(id) === before.sha256;
+      return [id, isOwn ? document : "its content was changed since it was saved"];
+    }),
+  );
+}
+
+/** The creates that replace the saved documents, but those that are healed already. */
+function replacements(
+  { directory, manifest }: Saved,
+  state: KbState,
+  current: ReadonlyMap<string, DocumentState | string>,
+): readonly DocumentChange[] {
+  const sources = sourceDocuments(directory, manifest, state.fields);
+  return manifest.state.documents.flatMap((before, index): DocumentChange[] => {
+    const [source, document] = [sources[index], current.get(before.id)];
+    if (!source || source.hash === null || !isDocument(document)) return [];
+    if (!isReplaceable(before, document)) return [];
+    const row = change({ action: "update", what: "document", name: before.name, id: before.id });
+    // As one in error, it is replaced by a create of its name, which needs no available document.
+    const content = { ...source, metadata: {} };
+    return [
+      { ...row, source: content, document: { ...document, indexing_status: "error", error: null } },
+    ];
+  });
+}
+
+const isReplaceable = (before: BundledDocument, now: DocumentState): boolean =>
+  now.enabled && !now.archived && !(isIndexed(now) && now.stored !== before.stored);
+
+/** The IDs of saved documents whose chunks were edited by hand: noted before the first of them is replaced. */
+async function editedDocuments(
+  dataset_id: string,
+  { directory, manifest }: Saved,
+  context: Context,
+): Promise<ReadonlySet<string>> {
+  const { files } = context.host;
+  const path = join(directory, "edited.json");
+  const noted =
+    (await files.stat(path)) && tryParseJson(new TextDecoder().decode(await files.read(path)));
+  if (Array.isArray(noted)) return new Set(noted.map(String));
+  const edited: string[] = [];
+  for (const document of manifest.state.documents)
+    if ((await lossesOfAll(dataset_id, [document], context)).length > 0) edited.push(document.id);
+  await files.writeAtomic(path, `${JSON.stringify(edited)}\n`, 0o600);
+  return new Set(edited);
+}

@@ -1,2 +1,0 @@
-/** What other features use of checks. */
-export { listFindings, unindexed } from "./findings.ts";

@@ -1,1 +1,0 @@
-export { startRecord } from "./record.ts";

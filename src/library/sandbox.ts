@@ -1,0 +1,52 @@
+import type { Sandbox, SandboxOptions } from "../../types/sandbox.d.ts";
+import { clientHost } from "../host/client-host.ts";
+import { parseYaml } from "../lib/formats/yaml.ts";
+import { isObject } from "../lib/json.ts";
+import { recordedServers } from "../lib/version.ts";
+import { readExport, readRecording } from "../sandbox/apps/definitions/applications.ts";
+import { readAnswerRules } from "../sandbox/apps/definitions/read-rules.ts";
+import { startSandbox } from "../sandbox/http/server.ts";
+import { parseFault } from "../sandbox/protocol/faults.ts";
+
+/** Starts a sandbox for the tests of another program; its data are in memory. Throws an Error with the reason. */
+export async function startDouble(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { seed, models = true, server = "1.14", faults = [], apps = {}, port } = options;
+  const host = clientHost({ connectTimeout: 0 });
+  const applications = await Promise.all(
+    Object.entries(apps).map(([name, given]) => applicationOf(name, given)),
+  );
+  const sandbox = await startSandbox({
+    clock: { now: host.now, sleep: host.sleep },
+    random: host.random,
+    directory: null,
+    models,
+    server: recordedServers[server],
+    faults: faults.map(parseFault),
+    applications,
+    ...(seed !== undefined && { seed }),
+    ...(port !== undefined && { port }),
+  });
+  return {
+    url: `${sandbox.origin}/v1`,
+    keys: { knowledge: sandbox.knowledgeKey, apps: sandbox.appKeys },
+    requests: () => [...sandbox.requests.records],
+    reset: () => sandbox.reset(),
+    faults: (texts) => sandbox.setFaults(texts.map(parseFault)),
+    close: () => sandbox.stop(),
+    [Symbol.asyncDispose]: () => sandbox.stop(),
+  };
+}
+
+/** Reads an application: its export, rules for answers, or the text of a recorded run. */
+async function applicationOf(name: string, given: string | object): Promise<object> {
+  if (!/^[\w.-]+$/.test(name))
+    throw new Error(`apps: ${name}: use only letters, digits, - . and _`);
+  if (typeof given === "string" && /^\s*\{[^\n]*"(recording|event)"/.test(given))
+    return readRecording(given, name);
+  const yaml = typeof given === "string" ? await parseYaml(given) : { value: given };
+  if ("problem" in yaml) throw new Error(`apps: ${name}: line ${yaml.line}: ${yaml.problem}`);
+  const { value } = yaml;
+  return isObject(value) && "rules" in value
+    ? readAnswerRules(value, name)
+    : readExport(value, name);
+}

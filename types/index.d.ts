@@ -1,0 +1,132 @@
+// The interface of the package: `import { createClient } from "kb-wf"` (docs/library.md).
+import type { Operations } from "./operations.d.ts";
+
+export type * from "./operations.d.ts";
+
+/** Any JSON value, as a server sends it. */
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [field: string]: JsonValue };
+
+/** An object of an answer: any further field may be there. */
+export type JsonObject = { readonly [field: string]: JsonValue };
+
+/** What a client is made of. */
+export interface ClientOptions {
+  /** Base URL of the API: `https://example.com/v1`. */
+  readonly baseUrl: string;
+  /** A knowledge key (`dataset-…`) or the key of an application (`app-…`). */
+  readonly key: string;
+  /** The end user of requests that name none (default `kb-wf`). */
+  readonly user?: string;
+  /** Attempts after the first one, for requests that can be repeated without doubling work (default 3). */
+  readonly retries?: number;
+  /** ms without a byte from the server (default: that of the operation, 30,000 for most). */
+  readonly idleTimeout?: number;
+  /** ms to connect (default 10,000). */
+  readonly connectTimeout?: number;
+  /** PEM file of an additional certificate authority. */
+  readonly caFile?: string;
+  /** Is plain HTTP to another machine allowed? */
+  readonly insecureHttp?: boolean;
+  /** Ends all requests of the client. */
+  readonly signal?: AbortSignal;
+  /** Called with remarks for people, such as that a number has lost digits. */
+  readonly notice?: (text: string) => void;
+}
+
+/** Options of one request. */
+export interface RequestOptions {
+  readonly signal?: AbortSignal;
+  /** Attempts after the first one (default: that of the client). */
+  readonly retries?: number;
+}
+
+/** A file to upload: its path, or its bytes. */
+export interface FileInput {
+  readonly path: string;
+  /** Its name on the server. */
+  readonly name: string;
+  /** Media type (default: by the extension of the name). */
+  readonly type?: string;
+  /** Content, if it is not read from the path. */
+  readonly bytes?: Uint8Array;
+}
+
+/** An event of a stream, as the server sent it. */
+export interface RunEvent {
+  readonly event: string;
+  readonly [field: string]: JsonValue;
+}
+
+/**
+ * The rows of a list. Awaited, the rows of its first page (all of them where the server has no pages); iterated
+ * with `for await`, all rows of all pages, each once. Nothing is sent before that.
+ */
+export interface List<T> extends Promise<Rows<T>>, AsyncIterable<T> {}
+
+/** An array that `for await` continues over all pages. */
+export interface Rows<T> extends ReadonlyArray<T>, AsyncIterable<T> {}
+
+/** A method for each operation of the API, named by its operation id. Its errors are `CliError`s. */
+export interface Client extends Operations {}
+
+/** A client of one server with one key. Nothing is connected before the first call. Throws a `CliError` `usage`. */
+export function createClient(options: ClientOptions): Client;
+
+/** The kinds of errors, with the exit codes of `kb` and `wf` and their meanings. */
+export const exitCodes: {
+  readonly [kind in "ok" | ErrorKind]: readonly [code: number, meaning: string];
+};
+
+/** What kind of failure it is: the reason of an exit code of `kb` and `wf`. */
+export type ErrorKind =
+  | "failure"
+  | "usage"
+  | "not-found"
+  | "auth"
+  | "refused"
+  | "unsupported"
+  | "limited"
+  | "paused"
+  | "remote-failed"
+  | "partial"
+  | "network"
+  | "deadline"
+  | "cut"
+  | "gate"
+  | "hangup"
+  | "interrupted"
+  | "terminated";
+
+/** Further fields of an error. */
+export interface ErrorInfo {
+  /** The next step. */
+  readonly hint?: string | undefined;
+  /** Stable code for programs (default: the kind). */
+  readonly code?: string | undefined;
+  /** Whether the same call can succeed later. */
+  readonly retryable?: boolean | undefined;
+  /** Further data: candidates of an ambiguous name, invalid fields. */
+  readonly details?: unknown;
+  /** Whether the server applied a change. */
+  readonly sideEffect?: "none" | "unknown" | "applied" | undefined;
+}
+
+/** An expected failure. */
+export class CliError extends Error {
+  constructor(kind: ErrorKind, message: string, info?: ErrorInfo);
+  readonly kind: ErrorKind;
+  readonly info: ErrorInfo;
+  /** The exit code of this kind. */
+  readonly exit: number;
+}
+
+/** An error that the server sent. */
+export class ApiError extends CliError {
+  readonly response: { readonly status: number; readonly [field: string]: unknown };
+}
