@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
-import config from "../rolldown.config.mjs";
+import configs from "../rolldown.config.mjs";
 import { prepare, root } from "./prepare.mjs";
 
 prepare();
@@ -32,6 +32,7 @@ await build();
 for (const lines of walks) report(lines.at(-1), walk(lines));
 
 async function build() {
+  const [config] = configs; // that of the programs
   const { codeSplitting: _, ...output } = config.output;
   const bundle = await rolldown({
     ...config,

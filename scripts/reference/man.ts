@@ -73,8 +73,6 @@ function overview(program: "kb" | "wf", commands: readonly Command[]): string {
     ".SH SYNOPSIS",
     `.B ${program}`,
     roff("<command> [arguments] [flags]"),
-    ".SH DESCRIPTION",
-    roff(purpose),
     ".SH COMMANDS",
     ...groups,
     ".SH COMMON FLAGS",

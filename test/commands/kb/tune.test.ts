@@ -1,5 +1,5 @@
 /** `kb tune` against the sandbox: what it finds, costs, applies and leaves behind. */
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
@@ -123,6 +123,7 @@ test("the next tuning removes what a failed one left, by ID and name", async () 
   expect(failed.err).toContain("temporary knowledge bases stay until the next kb tune");
   const { err } = await done(line, { folder });
   expect(err).toContain("removed 1 temporary knowledge base of an interrupted tuning");
+  expect(await readdir(join(folder, "state", "imports"))).toEqual([]);
   expect(await names(server)).toEqual([...before, "Kept"].sort());
 });
 

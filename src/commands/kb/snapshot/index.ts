@@ -10,3 +10,4 @@ export type { KbDifference } from "./verify.ts";
 export { bundleSide, differenceNote, differencesOf, kbSide } from "./verify.ts";
 export { readManifest } from "./bundle.ts";
 export { exportBundle } from "./export.ts";
+export { importNotePath } from "./import-target.ts";

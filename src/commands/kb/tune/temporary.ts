@@ -9,7 +9,7 @@ import { sendableRule } from "../documents/index.ts";
 import { byName, resolveExpected } from "../eval/index.ts";
 import type { RatingRules } from "../eval/index.ts";
 import { findKb } from "../knowledge/index.ts";
-import { exportBundle, importBundle, readManifest } from "../snapshot/index.ts";
+import { exportBundle, importBundle, importNotePath, readManifest } from "../snapshot/index.ts";
 import type { Arm } from "./arms.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 
@@ -32,11 +32,15 @@ async function idOf(base: string, id: string | undefined, context: Context) {
   return id === undefined || found === id ? found : undefined;
 }
 
-/** Removes all temporary knowledge bases that a journal names; returns their number. */
-export async function removeBases(journal: Journal, context: Context): Promise<number> {
+/**
+ * Removes all temporary knowledge bases of a knowledge base that a journal names, and the notes of imports that were
+ * interrupted; returns their number.
+ */
+export async function removeBases(of: string, journal: Journal, context: Context): Promise<number> {
   let removed = 0;
   for (const [base, id] of notedBases(journal)) {
     const dataset_id = await idOf(base, id, context);
+    await context.host.files.remove(await importNotePath(base, of, context));
     if (dataset_id === undefined) continue;
     await context.api.call(deleteKnowledgeBase, { dataset_id });
     await journal.append([{ removed: base }]);

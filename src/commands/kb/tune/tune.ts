@@ -52,7 +52,7 @@ async function* tune(
   await context.notice(`tuning ${plan.kb.name}: ${costText(plan)}`);
   const key = await keyOf(plan, input, context);
   await context.confirm(`Tune ${plan.kb.name}?`, { declined: "nothing was sent" });
-  const journal = await openTuning(key, openWritten, context);
+  const journal = await openTuning({ dataset_id, key }, openWritten, context);
   const trial = searchTrial(input, plan, journal, context);
   const found = await search(input, plan, trial, context).catch(async (error: unknown) => {
     const { entries } = await openWritten();
@@ -73,10 +73,12 @@ async function* tune(
     typeof updateKnowledgeBase
   >["retrieval_model"];
   if (applied) await context.api.call(updateKnowledgeBase, { dataset_id, retrieval_model });
-  const removed = await removeBases(await openWritten(), context).catch((error: unknown) => {
-    if (context.signal.aborted) throw error;
-    problems.push(`${basesStay}: ${reasonOf(error)}`);
-  });
+  const removed = await removeBases(dataset_id, await openWritten(), context).catch(
+    (error: unknown) => {
+      if (context.signal.aborted) throw error;
+      problems.push(`${basesStay}: ${reasonOf(error)}`);
+    },
+  );
   await context.host.files.remove((await tunePaths(dataset_id, context)).bundle);
   yield tuningReport({ plan, input, ...found, trial, applied });
   if (save !== undefined && winner) await saveFile(save, plan.kb, winner, context);
@@ -137,7 +139,7 @@ async function keyOf(plan: TunePlan, input: TuneInput, context: Context): Promis
  * knowledge bases are removed.
  */
 async function openTuning(
-  plan: string,
+  { dataset_id, key: plan }: { readonly dataset_id: string; readonly key: string },
   openWritten: () => Promise<Journal>,
   context: Context,
 ): Promise<Journal> {
@@ -149,7 +151,7 @@ async function openTuning(
     return earlier;
   }
   if (first) {
-    const removed = await removeBases(earlier, context);
+    const removed = await removeBases(dataset_id, earlier, context);
     await earlier.remove();
     if (removed > 0)
       await context.notice(
