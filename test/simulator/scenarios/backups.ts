@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { sha256 } from "../../../src/lib/sha256.ts";
 import { addParagraphs, chunksOf, createVectorKb, editChunks } from "../chunks.ts";
+import { requireOneWriter } from "../claims.ts";
 import { documentsOf } from "../knowledge.ts";
 import type { Ended } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
@@ -43,6 +44,9 @@ function requireSnapshots({ machine: { disk } }: Stage): number {
   return paths.length;
 }
 
+/** Requests that change something; an archive of contents is a POST, too. */
+const writes = /: (POST|PATCH|DELETE) (?!.*download-zip)/;
+
 /** Repeats a command up to three times, disturbed, until it says that it is done. */
 async function repeated(
   stage: Stage,
@@ -54,7 +58,9 @@ async function repeated(
     // An undo at the same time may have taken back the last command (3). A 404 of a deleted knowledge base whose
     // body was cut off reads as a missing route (6).
     const others = argv[1] === "undo" ? [3, 6] : [];
-    const ends = await disturbed(stage, argv, `${argv[1]} ${turn}`, others);
+    const name = `${argv[1]} ${turn}`;
+    const ends = await disturbed(stage, argv, name, others);
+    if (ends.length > 1) requireOneWriter(stage.world, [name, `${name} again`], writes);
     await check(ends, turn);
     if (ends.some(({ exit }) => exit === 0)) return true;
   }
