@@ -35,6 +35,14 @@ const proofs = {
     what: "10,000 seeds of each scenario; continues where it stopped",
     script: ["simulate.mjs", "--seeds", "10000"],
   },
+  kills: {
+    what: "301 kills of exports, imports as is, copies, backups, restores, heals and undos",
+    tests: ["backup-kills"],
+  },
+  "as-is": {
+    what: "10,000 seeds of the scenarios `as-is` and `backups`",
+    script: ["simulate.mjs", "--seeds", "10000", "--scenario", "as-is,backups"],
+  },
   guards: {
     what: "the bug that each guard of the simulator prevents, with up to 1,000 seeds",
     script: ["simulate.mjs", "--guards", "--from", "1", "--seeds", "1000"],

@@ -1,5 +1,5 @@
 // Plays the scenarios of test/simulator:
-//   npm run simulate -- --seeds 1000 [--scenario NAME]   1 to 1000; continues where it stopped
+//   npm run simulate -- --seeds 1000 [--scenario NAME,…] 1 to 1000; continues where it stopped
 //   npm run simulate -- --seeds 1000 --from SEED         these, whatever was played before
 //   npm run simulate -- --seed 17 --scenario NAME        one seed, with its trace
 //   npm run simulate -- --case '{"scenario":"sync","seed":17,"faults":[]}'
@@ -129,7 +129,8 @@ async function findBug({ name: scenario, guard }) {
 async function main(players) {
   if (options.case !== undefined) return playOne(players, JSON.parse(options.case));
   const { scenarios, cases } = await players.ask("list");
-  const chosen = scenarios.filter(({ name }) => (options.scenario ?? name) === name);
+  const wanted = options.scenario?.split(",");
+  const chosen = scenarios.filter(({ name }) => wanted?.includes(name) ?? true);
   if (chosen.length === 0) throw new Error(`no scenario ${options.scenario}`);
   let isGood = !options.kept || (await playCases(players, cases)).length === 0;
   for (const { name, guards } of chosen) {

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { answerRequest } from "../../src/sandbox/http/server.ts";
+import { PROVIDER } from "../../src/sandbox/models/catalog.ts";
 import { KNOWLEDGE_KEY } from "../../src/sandbox/protocol/ids.ts";
 import { seededRandom } from "../../src/lib/numbers.ts";
 import { Backend, type SandboxOptions } from "../../src/sandbox/http/backend.ts";
@@ -131,6 +132,13 @@ export class SimulatedServer {
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     const request = { method, path, headers, body, parts: [] };
     return this.respond(request, signal ?? new AbortController().signal);
+  }
+
+  /** Gives the provider of the models its credentials, or takes them away: indexing fails then. */
+  setCredentials(hasThem: boolean): void {
+    const { withoutCredentials } = this.#current.backend.models;
+    if (hasThem) withoutCredentials.delete(PROVIDER);
+    else withoutCredentials.add(PROVIDER);
   }
 
   /** What is stored, whatever the server shows of it. */

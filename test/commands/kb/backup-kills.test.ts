@@ -4,6 +4,7 @@ import { cp, readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
+import { fullAfter } from "../../lib/full-disk.ts";
 import { killer } from "../../lib/killed-at.ts";
 import { sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
@@ -121,3 +122,26 @@ test.each(sampled(20, steps(60)))(
     ).toEqual([]);
   },
 );
+
+test.each(["restore", "undo"])("a full disk in the middle of %s loses nothing", async (what) => {
+  const name = `Full ${what}`;
+  const folder = join(home, name);
+  if (what === "undo") {
+    await done("copy", "Source", "--name", name, "--as-is", "-y");
+    const line = ["kb", "doc", "delete", name, "edited.md", "-y"];
+    await server.done([...line, "--backup", join(folder, "backups")], { folder });
+  }
+  const argv =
+    what === "undo"
+      ? ["kb", "undo", "-y"]
+      : ["kb", "backup", "restore", directory, "Source", "--name", name, "-y"];
+  let left = 0;
+  for (; ; left++) {
+    const ran = await server.cli(argv, { folder, files: fullAfter(left) });
+    if (ran.exit === 0) break;
+    expect(ran.err).toContain("disk full");
+    expect(left).toBeLessThan(20);
+  }
+  expect(left).toBeGreaterThan(0);
+  await done("verify", join(home, "source"), `name:${name}`, "--chunks");
+});

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { keptSnapshots, parsePolicy } from "../../../src/commands/kb/backup/snapshots.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
-import { diskFiles } from "../../../src/host/node-files.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
+import { fullAfter } from "../../lib/full-disk.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { manualClock } from "../../lib/manual-clock.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -365,14 +365,10 @@ test("a full disk leaves the earlier snapshots whole, and the same command conti
   const before = await filesOf(directory);
   await done("doc", "add", "Source", "full.md", "--text", "Too much");
   await done("doc", "wait", "Source");
-  const full = Object.assign(new Error("full"), { code: "ENOSPC", path: directory });
   for (let left = 0; ; left++) {
-    let writes = 0;
-    const writeAtomic: typeof diskFiles.writeAtomic = (...given) =>
-      writes++ < left ? diskFiles.writeAtomic(...given) : Promise.reject(full);
     const ran = await server.cli(["kb", "backup", directory, "Source"], {
       folder: home,
-      files: { writeAtomic },
+      files: fullAfter(left),
     });
     const now = await filesOf(directory);
     for (const [path, hash] of before) expect(now.get(path), path).toBe(hash);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
+import { fullAfter } from "../../lib/full-disk.ts";
 import { killer } from "../../lib/killed-at.ts";
 import { sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
@@ -307,6 +308,22 @@ describe("a document is not replaced, and the exit code says so,", () => {
       "First rule of new fails.md",
     );
   });
+});
+
+test("a full disk in the middle loses nothing, and the same command continues", async () => {
+  const name = "Full";
+  await failing(name);
+  const folder = join(home, name);
+  let left = 0;
+  for (; ; left++) {
+    const ran = await server.cli(["kb", "heal", name], { folder, files: fullAfter(left) });
+    if (ran.exit === 0) break;
+    expect(ran.err).toContain("disk full");
+    expect(left).toBeLessThan(30);
+  }
+  expect(left).toBeGreaterThan(3);
+  expect(await problems(name)).toBe("");
+  expect(await done("doc", "show", name, "fails.md", "-o", "json")).toContain('"people"');
 });
 
 /** The steps of an undisturbed run. */

@@ -14,7 +14,8 @@ const env = { KB_KEY: "dataset-sandbox" };
 /** Codes with which a disturbed command may end: its error says what is left to do. */
 const honest = [1, 5, 7, 9, 10, 11, 12, 130];
 
-interface Stage {
+/** A knowledge base with edited chunks, and the machine whose commands move it. */
+export interface Stage {
   readonly world: World;
   readonly machine: Machine;
   readonly source: string;
@@ -37,7 +38,8 @@ async function edit({ world, source, ids, form }: Stage, turn: string): Promise<
     }
 }
 
-async function prepare(world: World): Promise<Stage> {
+/** A knowledge base of a form, each document with paragraphs and edits of its own; the first one is disabled. */
+export async function prepare(world: World): Promise<Stage> {
   const { server } = world;
   const source = await createVectorKb(server, "Handbook");
   const form = world.pick(forms, "form");
@@ -55,11 +57,12 @@ async function prepare(world: World): Promise<Stage> {
   return stage;
 }
 
-/** Runs a command, sometimes twice at once. */
-async function disturbed(
+/** Runs a command, sometimes twice at once; it may also end with the codes of `others`. */
+export async function disturbed(
   { world, machine }: Stage,
   argv: readonly string[],
   name: string,
+  others: readonly number[] = [],
 ): Promise<Ended[]> {
   const start = (each: string) =>
     world.start(argv, { name: each, machine: world.somewhere(machine, each), env });
@@ -72,13 +75,17 @@ async function disturbed(
   for (const one of processes) requireHolder(world, one);
   for (const { exit, err } of ends)
     ok(
-      exit === null || exit === 0 || honest.includes(exit),
+      exit === null || exit === 0 || [...honest, ...others].includes(exit),
       `exit code ${exit} of ${name}: ${err}`,
     );
   return ends;
 }
 
-const undisturbed = ({ world, machine }: Stage, ...argv: readonly string[]): Promise<Ended> =>
+/** Runs a command that is not repeated. */
+export const undisturbed = (
+  { world, machine }: Stage,
+  ...argv: readonly string[]
+): Promise<Ended> =>
   world.start(argv, { name: `undisturbed ${argv.join(" ")}`, machine, env }).ended;
 
 /** Each file with chunks is as the manifest says; at the end, there are no others. */

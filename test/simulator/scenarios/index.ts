@@ -1,5 +1,6 @@
 import type { Scenario } from "../simulate.ts";
 import { asIs } from "./as-is.ts";
+import { backups } from "./backups.ts";
 import { each } from "./each.ts";
 import { following } from "./following.ts";
 import { logs } from "./logs.ts";
@@ -15,6 +16,7 @@ export const scenarios: readonly Scenario[] = [
   each,
   snapshot,
   asIs,
+  backups,
   state,
   logs,
   parallel,

@@ -1,0 +1,190 @@
+// The built programs, killed at random moments: the same command ends as an undisturbed one, and nothing is doubled.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readFile, readdir } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { formsOfChunks, handEditedBase } from "../lib/as-is-bases.ts";
+import { isProof } from "../lib/sampled.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { seeded } from "../lib/seeded.ts";
+import { bin } from "../lib/shell.ts";
+import { temporaryDirectory } from "../lib/support.ts";
+
+/** Kills of each command: 301 of all with `npm run prove -- kills`. */
+const kills = isProof ? 43 : 4;
+
+const server = await testSandbox({ speed: 400, models: true });
+const home = await temporaryDirectory();
+const inside = { folder: home };
+const kb = (...argv: string[]) => server.cli(["kb", ...argv], inside);
+const done = async (...argv: string[]) => (await server.done(["kb", ...argv], inside)).out.trim();
+const provider = "langgenius/stub/stub";
+
+await handEditedBase(server, "Source", formsOfChunks[1]);
+const source = join(home, "source");
+const directory = join(home, "backups");
+await done("export", "Source", source);
+await done("backup", directory, "Source");
+
+interface Ran {
+  readonly exit: number | null;
+  readonly err: string;
+}
+
+/** Runs the built program with a home of its own; with `after`, it is killed then, in ms. */
+async function run(argv: readonly string[], folder: string, after?: number): Promise<Ran> {
+  await mkdir(folder, { recursive: true });
+  const child = spawn(process.execPath, [bin("kb"), ...argv], {
+    env: { PATH: process.env["PATH"], HOME: folder, ...server.env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let err = "";
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  const timer = after === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), after);
+  const [exit] = (await once(child, "close")) as [number | null];
+  clearTimeout(timer);
+  return { exit, err };
+}
+
+const ran = async (argv: readonly string[], folder: string): Promise<void> => {
+  const { exit, err } = await run(argv, folder);
+  expect(exit, err).toBe(0);
+};
+
+interface Killed {
+  /** Makes what the command works on; returns the command. */
+  readonly prepare: (name: string, folder: string) => Promise<readonly string[]>;
+  /** Checks the end of the repeated command. */
+  readonly check: (name: string, folder: string) => Promise<void>;
+  /** Creates of documents of an undisturbed run, and at most as many under way when it is killed. */
+  readonly creates: readonly [all: number, underWay: number];
+  /** How a command ends that finds that the killed one had ended. */
+  readonly isComplete?: (ran: Ran) => boolean;
+}
+
+/** The knowledge base of a name is there once, with all that the source has. */
+async function equalsSource(name: string): Promise<void> {
+  const names = (await done("list", "--all", "--jq", ".[].name")).split("\n");
+  expect(names.filter((each) => each === name)).toHaveLength(1);
+  const { exit, out } = await kb("verify", source, `name:${name}`, "--chunks");
+  expect(out).toBe("");
+  expect(exit).toBe(0);
+}
+const isTaken = ({ exit, err }: Ran) => exit === 5 && err.includes("already exists");
+const none = [0, 0] as const;
+
+/** The files of a directory with their hashes, but those that are named after the time. */
+async function filesOf(folder: string): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || entry.name === "manifest.json") continue;
+    const path = join(entry.parentPath, entry.name);
+    const hash = createHash("sha256").update(await readFile(path));
+    found.set(path.slice(folder.length), hash.digest("hex"));
+  }
+  return found;
+}
+
+const commands: Readonly<Record<string, Killed>> = {
+  export: {
+    prepare: async (_, folder) => ["export", "Source", join(folder, "out")],
+    async check(_, folder) {
+      expect(await filesOf(join(folder, "out"))).toEqual(await filesOf(source));
+      await done("verify", join(folder, "out"), "Source", "--chunks");
+    },
+    creates: none,
+  },
+  import: {
+    prepare: async (name) => ["import", source, "--name", name, "--as-is", "--yes"],
+    check: equalsSource,
+    creates: [3, 3],
+    isComplete: isTaken,
+  },
+  copy: {
+    prepare: async (name) => ["copy", "Source", "--name", name, "--as-is", "--yes"],
+    check: equalsSource,
+    creates: [3, 3],
+    isComplete: isTaken,
+  },
+  backup: {
+    prepare: async (_, folder) => ["backup", join(folder, "backups"), "Source"],
+    async check(_, folder) {
+      const at = join(folder, "backups");
+      for (const [path, hash] of await filesOf(join(at, "objects")))
+        expect(path.endsWith(hash), path).toBe(true);
+      const list = (await done("backup", "list", at, "-o", "name")).split("\n");
+      expect(list.length).toBeLessThanOrEqual(2);
+      for (const id of list)
+        await done("backup", "restore", at, "Source", "--snapshot", id, "--name", "None", "-n");
+    },
+    creates: none,
+  },
+  restore: {
+    prepare: async (name) => ["backup", "restore", directory, "Source", "--name", name, "--yes"],
+    check: equalsSource,
+    creates: [3, 3],
+    isComplete: isTaken,
+  },
+  heal: {
+    async prepare(name) {
+      await done("create", name, "--indexing-technique", "high_quality");
+      const add = ["doc", "add", name, "a.md", "--text"];
+      await done(...add, "A first text");
+      await done("doc", "add", name, "b.md", "--text", "Another text");
+      await done("doc", "wait", name);
+      await done("metadata", "create", name, "team", "--type", "string");
+      await done("metadata", "set", name, "a.md", "--set", "team=people");
+      server.sandbox.models.withoutCredentials.add(provider);
+      await done(...add, "A second text");
+      await kb("doc", "wait", name);
+      server.sandbox.models.withoutCredentials.delete(provider);
+      return ["heal", name];
+    },
+    async check(name) {
+      expect(await done("check", name)).toBe("");
+      expect(await done("chunk", "list", name, "a.md", "--jq", ".[].content")).toContain("second");
+      expect(await done("doc", "show", name, "a.md", "-o", "json")).toContain('"people"');
+      expect(await done("doc", "list", name, "--jq", "length")).toBe("2");
+    },
+    creates: [1, 1],
+  },
+  undo: {
+    async prepare(name, folder) {
+      await done("copy", "Source", "--name", name, "--as-is", "--yes");
+      const change = ["doc", "delete", name, "edited.md", "--yes"];
+      await ran([...change, "--backup", join(folder, "backups")], folder);
+      return ["undo", "--yes"];
+    },
+    check: equalsSource,
+    creates: [1, 1],
+    isComplete: ({ exit }) => exit === 3,
+  },
+};
+
+test.each(Object.keys(commands))("%s: the same command continues after a kill", async (command) => {
+  const { prepare, check, creates, isComplete } = commands[command] as Killed;
+  const [all, underWay] = creates;
+  const random = seeded(command.length);
+  const whole = `${command} whole`;
+  const first = await prepare(whole, join(home, whole));
+  const start = performance.now();
+  await ran(first, join(home, whole));
+  const span = performance.now() - start;
+  await check(whole, join(home, whole));
+  let hits = 0;
+  for (let turn = 0; turn < kills; turn++) {
+    const [name, folder] = [`${command} ${turn}`, join(home, `${command} ${turn}`)];
+    const argv = await prepare(name, folder);
+    const from = server.seen.length;
+    if ((await run(argv, folder, random() * span)).exit === null) hits++;
+    const again = await run(argv, folder);
+    const isOver = isComplete?.(again) ?? false;
+    expect(isOver ? 0 : again.exit, `${name}: ${again.err}`).toBe(0);
+    await check(name, folder);
+    const sent = server.seen.slice(from).filter(({ path }) => /document\/create-by/.test(path));
+    expect(sent.length, name).toBeLessThanOrEqual(all + underWay);
+  }
+  expect(hits).toBeGreaterThan(0);
+});
