@@ -24,10 +24,11 @@ const LATENCY_MS = 40;
 const failed = (code: string) => Object.assign(new Error(code), { code });
 
 /** Faults of a site that answer in place of a page. */
+const html = { "content-type": "text/html" };
 const answers: Readonly<Record<string, SiteAnswer>> = {
   "429": { status: 429, headers: { "retry-after": "3" } },
-  "500": { status: 500, body: "<html><main>Server error</main></html>" },
-  "503": { status: 503, body: "<html><main>Maintenance</main></html>" },
+  "500": { status: 500, headers: html, body: "<html><main>Server error</main></html>" },
+  "503": { status: 503, headers: html, body: "<html><main>Maintenance</main></html>" },
   away: { status: 302, headers: { location: "https://login.example/" } },
   moved: { status: 302, headers: { location: "/maintenance" } },
 };

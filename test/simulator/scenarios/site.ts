@@ -59,6 +59,7 @@ function siteOf(stage: Stage): SimulatedSite {
       const page = pages.get(path);
       if (!page?.exists) return { status: 404 };
       if (isMissing(path)) return { status: stage.deploy.status, body: "gone for a minute" };
+      if (!page.listed && world.random(`${path} is broken`) < 0.5) return { status: 503 };
       const etag = `"${sha256(page.text).slice(0, 16)}"`;
       if (headers["if-none-match"] === etag) return { status: 304 };
       return html(pageOf(page.text), { etag });
@@ -78,7 +79,7 @@ function edit({ world, pages }: Stage, turn: number): void {
     const place = `${path} ${turn}`;
     if (!page.exists) continue;
     if (world.happens("remove a page", place, 0.03)) page.exists = false;
-    else if (world.happens("hide a page", place, 0.01)) page.listed = false;
+    else if (world.happens("hide a page", place, 0.03)) page.listed = false;
     else if (world.happens("edit a page", place, 0.1)) {
       page.text = `text ${world.below(1e9, `text of ${place}`)} of ${path}`;
       page.texts.push(page.text);
