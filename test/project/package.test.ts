@@ -80,6 +80,7 @@ test("the package contains the programs and their documentation, in less than 3 
     "docs/running-workflows.md",
     "docs/sandbox.md",
     "docs/server.md",
+    "docs/sources.md",
     "docs/syncing.md",
     "docs/test-suites.md",
     "docs/troubleshooting.md",

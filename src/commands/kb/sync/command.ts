@@ -34,7 +34,7 @@ const comparedParams = {
   }),
   prune: local.flag("Delete documents whose file no longer exists"),
   adopt: local.flag("Take over documents that have the name of a file"),
-  checksum: local.flag("Read and compare every file, also where fingerprints are the same"),
+  checksum: local.flag("Read every file, also with a known fingerprint"),
   max_size: local.text("Skip larger files, e.g. 5MB", { placeholder: "size" }),
   allow_private: local.flag("Let the name of a site lead to a private address"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
@@ -53,7 +53,7 @@ export const syncParams = {
   rewrite: local.flag("Send unchanged files, too, so that they are indexed again"),
   max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
   shard: local.text("Sync one share of the files: 3/8, auto or auto/8", { placeholder: "share" }),
-  show: local.text("With --dry-run, print the text of this file as it would be sent", {
+  show: local.text("With --dry-run, print the text of this file", {
     placeholder: "path",
   }),
   watch: local.flag("Keep running and sync after each change"),
