@@ -1,14 +1,38 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Job } from "kubernetes-models/batch/v1";
+import { parse } from "yaml";
+import { CronJob, Job } from "kubernetes-models/batch/v1";
+import type { ICronJob } from "kubernetes-models/batch/v1";
 import { expect, test } from "vitest";
 import { afterFile } from "../lib/cleanup.ts";
 import { jobOf } from "../lib/job-player.ts";
 import { root } from "../lib/paths.ts";
 
 // Types and schemas of the package kubernetes-models 4.5.1.
-const names = readdirSync(join(root, "examples", "kubernetes"));
+const folder = join(root, "examples", "kubernetes");
+/** It has a schedule, and pods that sync a file of sources. */
+const scheduled = "sync-sources.yaml";
+const names = readdirSync(folder).filter((name) => name !== scheduled);
+
+test("the scheduled job is valid, runs alone and without rights, and reads its file", () => {
+  const job = parse(readFileSync(join(folder, scheduled), "utf8")) as ICronJob;
+  expect(() => new CronJob(job).validate()).not.toThrow();
+  expect(job.spec?.concurrencyPolicy).toBe("Forbid");
+  const pod = job.spec?.jobTemplate.spec?.template.spec;
+  const [container] = pod?.containers ?? [];
+  expect(pod?.securityContext?.runAsNonRoot).toBe(true);
+  expect(container?.securityContext).toEqual({
+    readOnlyRootFilesystem: true,
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ["ALL"] },
+  });
+  expect(container?.args?.[2]).toBe(`${container?.volumeMounts?.[0]?.mountPath}/sources.yaml`);
+  for (const { value } of container?.env ?? [])
+    expect(
+      container?.volumeMounts?.some(({ mountPath }) => value?.startsWith(`${mountPath}/`)),
+    ).toBe(true);
+});
 
 test.each(names)("%s is valid by the schema of Kubernetes", (name) => {
   expect(() => new Job(jobOf(name)).validate()).not.toThrow();
@@ -16,14 +40,14 @@ test.each(names)("%s is valid by the schema of Kubernetes", (name) => {
 
 test("the manifests have no field that Kubernetes does not know", () => {
   // The schemas allow unknown fields, but TypeScript does not.
-  const folder = join(root, "node_modules", ".cache", `manifests-${process.pid}`);
-  afterFile(() => rmSync(folder, { recursive: true, force: true }));
-  mkdirSync(folder, { recursive: true });
+  const place = join(root, "node_modules", ".cache", `manifests-${process.pid}`);
+  afterFile(() => rmSync(place, { recursive: true, force: true }));
+  mkdirSync(place, { recursive: true });
   const jobs = names.map(
     (name) => `const _${name.replace(/\W/g, "_")}: IJob = ${JSON.stringify(jobOf(name))};`,
   );
   writeFileSync(
-    join(folder, "jobs.ts"),
+    join(place, "jobs.ts"),
     ['import type { IJob } from "kubernetes-models/batch/v1";', ...jobs].join("\n"),
   );
   const flags = [
@@ -35,7 +59,7 @@ test("the manifests have no field that Kubernetes does not know", () => {
     "--ignoreConfig",
   ];
   const compiler = join(root, "node_modules", ".bin", "tsc");
-  expect(execFileSync(compiler, [...flags, "jobs.ts"], { cwd: folder, encoding: "utf8" })).toBe("");
+  expect(execFileSync(compiler, [...flags, "jobs.ts"], { cwd: place, encoding: "utf8" })).toBe("");
 });
 
 const codes = (name: string, action: string) =>

@@ -1,4 +1,3 @@
-import { equal } from "node:assert/strict";
 import { unzipSync } from "fflate";
 import type { SimulatedServer } from "./server.ts";
 
@@ -42,23 +41,29 @@ export async function addText(
 /** The documents that a knowledge base has, with their content. */
 export async function documentsOf(server: SimulatedServer, kb: string): Promise<StoredDocument[]> {
   const path = `/v1/datasets/${kb}/documents`;
-  const { data, has_more } = await server.call<{ data: Listed[]; has_more: boolean }>(
-    "GET",
-    `${path}?limit=100`,
-  );
-  equal(has_more, false, "a simulated knowledge base has at most 100 documents");
-  if (data.length === 0) return []; // an archive of nothing is rejected
-  const body = { document_ids: data.map(({ id }) => id) };
-  const zip = await server.call<Uint8Array>("POST", `${path}/download-zip`, body);
-  const texts = Object.values(unzipSync(zip)).map((bytes) => new TextDecoder().decode(bytes));
-  return data
-    .map(({ id, name, indexing_status: status, data_source_info, doc_metadata }, index) => ({
-      id,
-      name,
-      text: texts[index] ?? "",
-      status,
-      file: data_source_info.upload_file_id,
-      fields: Object.fromEntries((doc_metadata ?? []).map((each) => [each.name, each.value])),
-    }))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const all: StoredDocument[] = [];
+  for (let page = 1; ; page++) {
+    const { data, has_more } = await server.call<{ data: Listed[]; has_more: boolean }>(
+      "GET",
+      `${path}?limit=100&page=${page}`,
+    );
+    if (data.length === 0) break; // an archive of nothing is rejected
+    const body = { document_ids: data.map(({ id }) => id) };
+    const zip = await server.call<Uint8Array>("POST", `${path}/download-zip`, body);
+    const texts = Object.values(unzipSync(zip)).map((bytes) => new TextDecoder().decode(bytes));
+    all.push(
+      ...data.map(
+        ({ id, name, indexing_status: status, data_source_info, doc_metadata }, index) => ({
+          id,
+          name,
+          text: texts[index] ?? "",
+          status,
+          file: data_source_info.upload_file_id,
+          fields: Object.fromEntries((doc_metadata ?? []).map((each) => [each.name, each.value])),
+        }),
+      ),
+    );
+    if (!has_more) break;
+  }
+  return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

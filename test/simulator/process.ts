@@ -5,6 +5,7 @@ import type { Machine } from "./machine.ts";
 import { simulatedDispatcher } from "./network.ts";
 import { ORIGIN, START } from "./server.ts";
 import { simulatedFiles } from "./system.ts";
+import { siteResponse, SITE_ORIGIN } from "./site.ts";
 import type { World } from "./world.ts";
 
 /** How a process is started. */
@@ -201,6 +202,12 @@ export class SimulatedProcess {
       random: (words) => this.#random(words),
       note: (text) => this.#world.note(text),
     });
+    const routed = {
+      request: (options: Dispatcher.RequestOptions) =>
+        String(options.origin) === SITE_ORIGIN
+          ? siteResponse(options, this.#world, (step, ms) => this.#step(step, ms))
+          : dispatcher.request(options),
+    } as unknown as Dispatcher; // all that the client uses
     return {
       env: { TZ: "UTC", KB_BASE_URL: `${ORIGIN}/v1`, ...env },
       platform: "v20.19.0 simulator",
@@ -251,7 +258,7 @@ export class SimulatedProcess {
       random: () => this.#random(`${this.name}: number ${drawn++}`),
       dispatcher: () =>
         Promise.resolve(
-          counted(dispatcher, (change) => {
+          counted(routed, (change) => {
             this.inFlight += change;
             if (this.isAlive) this.#world.onRequest(this, change > 0);
           }),

@@ -5,6 +5,7 @@ import { Machine } from "./machine.ts";
 import { SimulatedProcess, type ProcessOptions } from "./process.ts";
 import { draw } from "./random.ts";
 import { SimulatedServer, START } from "./server.ts";
+import type { SimulatedSite } from "./site.ts";
 import { Timeline } from "./timeline.ts";
 
 /** What a seed and a list of faults determine. */
@@ -27,6 +28,8 @@ export class World {
   readonly processes: SimulatedProcess[] = [];
   /** Do lists of documents lack one, as while others change them? */
   lists: "whole" | "short at times" | "short" = "whole";
+  /** A web site beside the server. */
+  site: SimulatedSite | undefined;
   readonly #seed: number;
 
   constructor({ seed, faults }: WorldOptions, timeline: Timeline, server: SimulatedServer) {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -158,4 +159,31 @@ test("a name that the file does not have is a usage error", async () => {
   const ran = await sync("nobody");
   expect(ran.exit).toBe(2);
   expect(ran.err).toContain("has no source nobody");
+});
+
+test.each([
+  ["crontab", /(kb sync --config [^']*)'/],
+  ["kb-sync.service", /ExecStart=(.*)/],
+  ["github-actions.yml", /run: (kb sync .*)/],
+])("the line of examples/sources/%s syncs a file of sources", async (name, pattern) => {
+  await write(dir, { "sources.yaml": two(), "handbook/a.md": "a", "wiki/w.md": "w" });
+  const text = readFileSync(join(root, "examples/sources", name), "utf8");
+  const line = text.match(new RegExp(pattern, "m"))?.[1] ?? "";
+  const [program, ...words] = line
+    .split(" ")
+    .map((word) => (word === "sources.yaml" ? file : word));
+  expect(program).toBe("kb");
+  const ran = await run(...words);
+  expect(ran.exit, ran.err).toBe(0);
+  expect(await textsOf(server, kb)).toEqual({ "a.md": "a", "wiki/w.md": "w" });
+});
+
+test("the example of a file syncs the handbook", async () => {
+  await run("create", "Handbook", "--indexing-technique", "economy", "--if-not-exists");
+  const example = join(root, "examples/sources/sources.yaml");
+  const near = await run("sync", "--config", example);
+  expect(near.err).toContain("add --allow-files");
+  const ran = await run("sync", "--config", example, "--allow-files", join(root, "examples"));
+  expect(ran.exit, ran.err).toBe(0);
+  expect(ran.err).toContain("handbook: 14 files: 14 created");
 });

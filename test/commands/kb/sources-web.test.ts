@@ -218,6 +218,49 @@ describe("a site", () => {
     expect(asked).toEqual(["/sitemap.xml", "/robots.txt", "/docs/a"]);
   });
 
+  test("--show prints the Markdown of a page: headings, lists, tables, code and links", async () => {
+    const html = `<html><head><title>Pay – Docs</title></head><body><header>Logo</header><main>
+      <h1>Pay</h1><nav>On this page</nav><p>See <a href="leave?x=1#top">leave</a> &amp; <b>more</b>.</p>
+      <h2>Steps</h2><ol><li>One<ul><li>inner</li></ul></li><li>Two</li></ol>
+      <table><thead><tr><th>Grade</th><th>Sum</th></tr></thead><tbody><tr><td>A|B</td><td>1<br>2</td></tr></tbody></table>
+      <pre><code class="language-js">const a = "&lt;b>";\n  b();</code></pre><pre>plain  text</pre><p>Use <code>kb</code>.</p>
+      <script>alert(1)</script></main><footer>Imprint</footer></body></html>`;
+    site.set(
+      "/docs/c",
+      (response) => void response.setHeader("content-type", "text/html").end(html),
+    );
+    const shown = await sync("--dry-run", "--show", "docs/c.md");
+    expect(shown.exit, shown.err).toBe(0);
+    expect(shown.out).toBe(`# Pay
+
+See [leave](${origin}/docs/leave?x=1#top) & **more**.
+
+## Steps
+
+1.  One
+    -   inner
+2.  Two
+
+| Grade | Sum |
+| --- | --- |
+| A\\|B | 1 2 |
+
+\`\`\`js
+const a = "<b>";
+  b();
+\`\`\`
+
+\`\`\`
+plain  text
+\`\`\`
+
+Use \`kb\`.
+`);
+    expect((await sync("--show", "docs/c.md")).exit).toBe(2);
+    expect((await sync("--dry-run", "--show", "docs/x.md")).exit).toBe(3);
+    expect(await contents()).toEqual({});
+  });
+
   test("reads an index of sitemaps, and a start page with its links", async () => {
     const index = `<sitemapindex><sitemap><loc>${origin}/one.xml</loc></sitemap></sitemapindex>`;
     site.set("/sitemap.xml", (response) => void response.end(index));

@@ -5,6 +5,7 @@ import { each } from "./each.ts";
 import { following } from "./following.ts";
 import { logs } from "./logs.ts";
 import { parallel } from "./parallel.ts";
+import { site } from "./site.ts";
 import { snapshot } from "./snapshot.ts";
 import { state } from "./state.ts";
 import { sync } from "./sync.ts";
@@ -13,6 +14,7 @@ import { tests } from "./tests.ts";
 /** All scenarios. */
 export const scenarios: readonly Scenario[] = [
   sync,
+  site,
   each,
   snapshot,
   asIs,

@@ -15,7 +15,7 @@ interface HtmlDocument extends HtmlElement {
 }
 
 /** Packages without types, and the parts of them that are used. */
-declare module "turndown/lib/turndown.browser.es.js" {
+declare module "turndown/lib/turndown.browser.cjs.js" {
   export default class TurndownService {
     constructor(options: Readonly<Record<string, unknown>>);
     addRule(

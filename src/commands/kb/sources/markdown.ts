@@ -1,3 +1,7 @@
+// Static imports, because this module is loaded only when a page is converted.
+import { Readability } from "@mozilla/readability";
+import { parseHTML } from "linkedom";
+import Turndown from "turndown/lib/turndown.browser.cjs.js";
 import { attempt } from "../../../lib/json.ts";
 
 /** A web page as Markdown. */
@@ -16,12 +20,7 @@ const clutter =
  * Converts the main text of an HTML page to Markdown: what the page marks as such, or what Readability takes for
  * it. Headings, lists, tables, code and links are kept; links are made absolute with `url`.
  */
-export async function markdownOf(
-  bytes: Uint8Array,
-  url: string,
-  charset = "utf-8",
-): Promise<WebPage> {
-  const { parseHTML } = await import("linkedom");
+export function markdownOf(bytes: Uint8Array, url: string, charset = "utf-8"): WebPage {
   const html = (attempt(() => new TextDecoder(charset)) ?? new TextDecoder()).decode(bytes);
   const { document } = parseHTML(/<html/i.test(html) ? html : `<html><body>${html}</body></html>`);
   const title = text(document.querySelector("title"));
@@ -40,9 +39,9 @@ export async function markdownOf(
     ["main,[role=main]", "article"]
       .map((selector) => [...document.querySelectorAll(selector)])
       .find((found) => found.length === 1) ?? [];
-  const body = main ?? (await readable(document)) ?? document.body;
+  const body = main ?? readable(document) ?? document.body;
   for (const each of body.querySelectorAll(clutter)) each.remove();
-  const markdown = (await converter()).turndown(body).trim();
+  const markdown = converter().turndown(body).trim();
   const name = heading || title;
   const starts = /^#{1,6} /m.test(markdown.slice(0, 200));
   return {
@@ -62,9 +61,7 @@ function absolute(href: string, base: string): string | undefined {
 }
 
 /** The main text of a page that does not mark it. */
-async function readable(document: HtmlDocument): Promise<HtmlElement | undefined> {
-  const { Readability } = await import("@mozilla/readability");
-  const { parseHTML } = await import("linkedom");
+function readable(document: HtmlDocument): HtmlElement | undefined {
   const copy = document.cloneNode(true);
   const article = attempt(() => new Readability(copy, { keepClasses: true }).parse());
   if (!article?.content) return undefined;
@@ -78,8 +75,7 @@ const oneLine = (content: string): string =>
     .map((line) => line.trim())
     .join(" ");
 
-async function converter() {
-  const { default: Turndown } = await import("turndown/lib/turndown.browser.es.js");
+function converter() {
   return new Turndown({ headingStyle: "atx", codeBlockStyle: "fenced", bulletListMarker: "-" })
     .addRule("plain code", {
       filter: (node) => node.nodeName === "PRE" && !node.querySelector("code"),

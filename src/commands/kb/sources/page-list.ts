@@ -59,3 +59,18 @@ function decoded(part: string): string {
   // oxlint-disable-next-line no-control-regex -- addresses may have them
   return /[/\\\u0000-\u001f\u007f]/.test(text) ? part : text;
 }
+
+/** All addresses on a site whose page has this path. */
+export function urlsFor(path: string, origin: string): string[] {
+  const [first = path, ...others] = [
+    ...[".md", ".html", ".htm", ".xhtml"].map((end) => path.replace(/\.md$/, end)),
+    path.replace(/\.md$/, ""),
+    ...(/(^|\/)index\.md$/.test(path) ? [path.replace(/index\.md$/, "")] : []),
+  ];
+  const all = new Set(path.endsWith(".md") ? [first, ...others] : [path]);
+  return [...all].map((each) => {
+    const [start = "", ...query] = each.split("?");
+    const steps = start.split("/").map(encodeURIComponent).join("/");
+    return new URL(`${origin}/${[steps, ...query].join("?")}`).href;
+  });
+}

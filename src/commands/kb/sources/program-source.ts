@@ -63,7 +63,7 @@ export function programSource(program: Program, address: string, context: Contex
         throw sourceError(`incomplete: ${bytes.length} of ${counted(size, "byte")}`);
       if (!isHtml) return { bytes };
       const { markdownOf } = await import("./markdown.ts");
-      const page = await markdownOf(bytes, String(metadata?.["url"] ?? ""));
+      const page = markdownOf(bytes, String(metadata?.["url"] ?? ""));
       return { bytes: new TextEncoder().encode(page.markdown), ...page };
     },
   };

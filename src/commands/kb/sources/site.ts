@@ -1,3 +1,4 @@
+import robotsParser from "robots-parser";
 import { usage } from "../../../errors.ts";
 import { attempt } from "../../../lib/json.ts";
 import { isPublicAddress } from "../../../lib/addresses.ts";
@@ -5,7 +6,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { uploadKind } from "./file-kinds.ts";
 import { newFetcher, USER_AGENT } from "./fetcher.ts";
 import type { Fetched, Fetcher } from "./fetcher.ts";
-import { pathOfPage, readSitemap } from "./page-list.ts";
+import { pathOfPage, readSitemap, urlsFor } from "./page-list.ts";
 import { pathFilter, pathProblem } from "./paths.ts";
 import { sourceError } from "./program.ts";
 import { unsure } from "./source.ts";
@@ -133,7 +134,7 @@ async function pagesOf(
   };
   if (!isSitemap(start)) {
     const { markdownOf } = await import("./markdown.ts");
-    const { links } = await markdownOf(whole(await fetcher.get(start)).bytes, start);
+    const { links } = markdownOf(whole(await fetcher.get(start)).bytes, start);
     for (const url of [start, ...links]) add(url);
     return { pages };
   }
@@ -169,11 +170,12 @@ interface Robots {
   getCrawlDelay(agent: string): number | undefined;
 }
 
+/** The package is CommonJS, and its types say that it is not. */
+type ParseRobots = (url: string, text: string) => Robots;
+
 /** Which pages robots.txt allows; without one, all. Throws failure if it cannot be read. */
 async function robotsOf(origin: string, fetcher: Fetcher): Promise<(url: string) => boolean> {
-  const module = await import("robots-parser");
-  // A CommonJS module, whose types say that it is none.
-  const parser = module.default as unknown as (url: string, text: string) => Robots;
+  const parser = robotsParser as unknown as ParseRobots;
   const url = `${origin}/robots.txt`;
   const { status, bytes } = await fetcher.get(url);
   if (status === 404 || status === 410) return () => true;
@@ -221,7 +223,7 @@ async function readPage(
   }
   if (!/\.(md|html?)$/.test(path)) throw sourceError("a page in place of a file");
   const { markdownOf } = await import("./markdown.ts");
-  const { markdown, metadata } = await markdownOf(bytes, url, charset);
+  const { markdown, metadata } = markdownOf(bytes, url, charset);
   return { bytes: new TextEncoder().encode(markdown), metadata, ...more };
 }
 
@@ -243,13 +245,17 @@ async function whyNotGone(
     readonly path: string;
   },
 ): Promise<string | undefined> {
-  const { origin, pages, fetcher } = given;
-  if (!url.startsWith(`${origin}/`)) return "its address is not known";
-  if (pages?.has(url)) return "listed again";
+  const { origin, pages, fetcher, path } = given;
+  // A sync that was killed may have left a document without the address of its page.
+  const urls = url.startsWith(`${origin}/`) ? [url] : urlsFor(path, origin);
+  if (urls.some((each) => pages?.has(each))) return "listed again";
   try {
-    const { status } = await fetcher.get(url, {}, () => false);
-    if (status === 404 || status === 410) return undefined;
-    return `not listed, but not gone either: HTTP ${status}`;
+    for (const each of urls) {
+      const { status } = await fetcher.get(each, {}, () => false);
+      if (status === 404 || status === 410) continue;
+      return `not listed, but not gone either: HTTP ${status}`;
+    }
+    return undefined;
   } catch (error) {
     if (!isFailure(error)) throw error;
     return error.message;

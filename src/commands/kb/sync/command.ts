@@ -1,5 +1,12 @@
 import { listChunks } from "../../../operations/chunks.ts";
-import { list, local, onTerminal, record, withNamePath } from "../../../operations/operation.ts";
+import {
+  list,
+  local,
+  onTerminal,
+  record,
+  textChunks,
+  withNamePath,
+} from "../../../operations/operation.ts";
 import { downloadDocumentsZip, listDocuments } from "../../../operations/documents.ts";
 import { createKnowledgeBase, getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
@@ -27,7 +34,7 @@ const comparedParams = {
   }),
   prune: local.flag("Delete documents whose file no longer exists"),
   adopt: local.flag("Take over documents that have the name of a file"),
-  checksum: local.flag("Read and compare every file, also where fingerprints are the same"),
+  checksum: local.flag("Read every file, also with a known fingerprint"),
   max_size: local.text("Skip larger files, e.g. 5MB", { placeholder: "size" }),
   allow_private: local.flag("Let the name of a site lead to a private address"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
@@ -46,6 +53,9 @@ export const syncParams = {
   rewrite: local.flag("Send unchanged files, too, so that they are indexed again"),
   max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
   shard: local.text("Sync one share of the files: 3/8, auto or auto/8", { placeholder: "share" }),
+  show: local.text("With --dry-run, print the text of this file", {
+    placeholder: "path",
+  }),
   watch: local.flag("Keep running and sync after each change"),
   ...transferFlags,
 };
@@ -66,7 +76,10 @@ export const kbSync = task({
     "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same, and so is one of another source. If --rewrite would drop chunks that were edited,\nadded, disabled or removed by hand, the command names them and asks.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
   parallel: true,
   params: syncParams,
-  output: ({ watch }) => (watch ? watchedRows : undefined),
+  output({ watch, show }) {
+    if (show !== undefined) return textChunks;
+    return watch ? watchedRows : undefined;
+  },
   returns: onTerminal({ ...changeResults, name: "path" }, syncRows),
   sends: [...syncRequests, listChunks, createKnowledgeBase],
   effect: "writes",

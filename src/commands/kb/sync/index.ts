@@ -1,3 +1,3 @@
 /** What other features use of `kb sync`. */
 export { MAX_NAME_LENGTH } from "./local-files.ts";
-export { run as syncDirectory } from "./sync.ts";
+export { syncDirectory } from "./sync.ts";

@@ -7,7 +7,7 @@ import type { Context } from "../../task/command-spec.ts";
 import type { syncRunParams } from "./command.ts";
 import { openedEntry, readSourcesFile } from "./sources-file.ts";
 import type { SourceEntryOfFile } from "./sources-file.ts";
-import { run as syncDirectory } from "./sync.ts";
+import { syncDirectory } from "./sync.ts";
 import type { SyncRow } from "./sync.ts";
 
 /** The result of a file or document, or of a sync that failed as a whole. */

@@ -36,8 +36,16 @@ const debounceMs = 500;
 /** Completes the count of the last sync: it must not reappear while nothing is done. */
 const idle: ProgressStep = { done: 0, total: 0, unit: "files" };
 
-/** Syncs a directory to a knowledge base, once or after every change. */
-export async function* run(
+/** Syncs a source to a knowledge base, or shows the text of one of its files. */
+export async function* run(args: SyncInput, context: Context): AsyncGenerator<SyncRow | string> {
+  const { show } = args;
+  if (show === undefined) return yield* syncDirectory(args, context);
+  const { shownText } = await import("./show.ts");
+  yield await shownText({ ...args, prefix: parsePrefix(args.prefix), show }, context);
+}
+
+/** Syncs a directory or another source to a knowledge base, once or after every change. */
+export async function* syncDirectory(
   args: SyncInput,
   context: Context,
   options: SourceOptions = { isPrivate: args.allow_private },

@@ -1,0 +1,38 @@
+import { notFound, usage } from "../../../errors.ts";
+import { decodeText } from "../../../lib/text.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { openSource, uploadKind } from "../sources/index.ts";
+import type { SourceObject } from "../sources/index.ts";
+import { documentPath } from "./local-files.ts";
+import type { Selection } from "./local-files.ts";
+
+/** What is shown, and of which source. */
+interface ShownFile extends Selection {
+  readonly directory: string;
+  readonly allow_private?: boolean | undefined;
+  readonly show: string;
+}
+
+/** The text of a file as a sync sends it: a page as Markdown. Throws usage for a file that is uploaded. */
+export async function shownText(input: ShownFile, context: Context): Promise<string> {
+  if (!context.options.dryRun) throw usage("--show requires --dry-run");
+  const { directory, prefix, show, allow_private } = input;
+  const from = await openSource(directory, context, { isPrivate: allow_private });
+  try {
+    const { entries } = await from.list(input);
+    const object = entries.find(
+      (each): each is SourceObject =>
+        each.kind === "file" &&
+        [each.path, documentPath(each.path, prefix)].includes(show.normalize("NFC")),
+    );
+    if (!object) throw notFound(`${from.label} has no file ${show}`);
+    if (uploadKind(object.path) !== "text")
+      throw usage(`${show} is uploaded as it is`, "the server extracts its text");
+    await from.prepare?.([object]);
+    const text = decodeText((await from.get(object))?.bytes ?? new Uint8Array());
+    if (text === undefined) throw usage(`${show} is not valid UTF-8 text`);
+    return text;
+  } finally {
+    await from.close?.();
+  }
+}

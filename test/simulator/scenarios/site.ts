@@ -1,0 +1,236 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { sha256 } from "../../../src/lib/sha256.ts";
+import { createKb, documentsOf } from "../knowledge.ts";
+import type { Machine } from "../machine.ts";
+import type { Scenario } from "../simulate.ts";
+import { SITE_ORIGIN } from "../site.ts";
+import type { SimulatedSite, SiteAnswer } from "../site.ts";
+import type { World } from "../world.ts";
+
+/** Codes with which a disturbed sync may end. */
+const honest = [1, 5, 7, 10, 11, 12, 130];
+/** Longest deploy in ms. */
+const DEPLOY_MS = 60_000;
+
+/** A page of the site. */
+interface SitePage {
+  text: string;
+  /** All texts that it had. */
+  readonly texts: string[];
+  /** Does it exist? It may be missing for the time of a deploy all the same. */
+  exists: boolean;
+  listed: boolean;
+}
+
+/** What the scenario works with. */
+interface Stage {
+  readonly world: World;
+  readonly kb: string;
+  readonly machine: Machine;
+  readonly pages: Map<string, SitePage>;
+  /** A deploy: until when, what is missing, and how the site answers for it. */
+  deploy: {
+    readonly until: number;
+    readonly missing: ReadonlySet<string>;
+    readonly status: number;
+  };
+}
+
+const documentPath = (path: string) => `${path.slice(1)}.md`;
+const markdownOf = (text: string) => `# Page\n\n${text}`;
+
+function siteOf(stage: Stage): SimulatedSite {
+  const { world, pages } = stage;
+  const isMissing = (path: string) =>
+    world.timeline.time < stage.deploy.until && stage.deploy.missing.has(path);
+  const pageOf = (text: string) =>
+    `<html><body><main><h1>Page</h1><p>${text}</p></main></body></html>`;
+  return {
+    faultRate: world.pick([0, 0.001, 0.005, 0.02], "rate of faults of the site"),
+    answer(path, headers): SiteAnswer {
+      if (path === "/maintenance") return html(pageOf("We are back soon"));
+      if (path === "/sitemap.xml") {
+        const listed = [...pages].filter(
+          ([each, page]) => page.exists && page.listed && !isMissing(each),
+        );
+        const urls = listed.map(([each]) => `<url><loc>${SITE_ORIGIN}${each}</loc></url>`);
+        return { status: 200, body: `<urlset>${urls.join("")}</urlset>` };
+      }
+      const page = pages.get(path);
+      if (!page?.exists) return { status: 404 };
+      if (isMissing(path)) return { status: stage.deploy.status, body: "gone for a minute" };
+      if (!page.listed && world.random(`${path} is broken`) < 0.5) return { status: 503 };
+      const etag = `"${sha256(page.text).slice(0, 16)}"`;
+      if (headers["if-none-match"] === etag) return { status: 304 };
+      return html(pageOf(page.text), { etag });
+    },
+  };
+}
+
+const html = (body: string, headers: Readonly<Record<string, string>> = {}): SiteAnswer => ({
+  status: 200,
+  headers: { "content-type": "text/html; charset=utf-8", ...headers },
+  body,
+});
+
+/** Changes, adds, removes and hides pages; each change can be dropped. */
+function edit({ world, pages }: Stage, turn: number): void {
+  for (const [path, page] of pages) {
+    const place = `${path} ${turn}`;
+    if (!page.exists) continue;
+    if (world.happens("remove a page", place, 0.03)) page.exists = false;
+    else if (world.happens("hide a page", place, 0.03)) page.listed = false;
+    else if (world.happens("edit a page", place, 0.1)) {
+      page.text = `text ${world.below(1e9, `text of ${place}`)} of ${path}`;
+      page.texts.push(page.text);
+    }
+  }
+  const text = `new text of ${turn}`;
+  pages.set(`/added-${turn}`, { text, texts: [text], exists: true, listed: true });
+}
+
+/** Starts a deploy while a sync runs: some pages are missing for up to a minute. */
+async function deploy(stage: Stage, turn: number): Promise<void> {
+  const { world, pages } = stage;
+  if (!world.happens("deploy", `${turn}`, 0.6)) return;
+  await world.pause(world.random(`deploy of ${turn}`) * 3000);
+  const share = world.pick([0.05, 0.5, 1], `share of the deploy of ${turn}`);
+  const missing = [...pages.keys()].filter((path) => world.random(`${path} in ${turn}`) < share);
+  const until = world.timeline.time + world.random(`end of the deploy of ${turn}`) * DEPLOY_MS;
+  const status = world.pick([404, 410, 503], `status of the deploy of ${turn}`);
+  stage.deploy = { until, missing: new Set(missing), status };
+}
+
+/** May there be documents without marks? Only if the disk had no room for the journal. */
+const mayBeUnknown = ({ faults }: World): boolean =>
+  faults.happened.some((fault) => fault.startsWith("full disk"));
+
+const start = ({ kb, machine, world }: Stage, name: string, more: readonly string[] = []) => {
+  const line = [
+    "kb",
+    "sync",
+    kb,
+    `web+${SITE_ORIGIN}/sitemap.xml`,
+    "--prune",
+    "--yes",
+    "-o",
+    "jsonl",
+  ];
+  return world.start([...line, ...more], { name, machine, env: { KB_KEY: "dataset-sandbox" } });
+};
+
+/** No document of a page that exists is deleted, and each has a text that its page has or had. */
+async function requireKept(stage: Stage, before: ReadonlyMap<unknown, string>): Promise<void> {
+  const documents = await documentsOf(stage.world.server, stage.kb);
+  const ids = new Set(documents.map(({ id }) => id));
+  for (const [path, { exists }] of stage.pages) {
+    const id = before.get(documentPath(path));
+    ok(
+      !exists || id === undefined || ids.has(id),
+      `the document of ${path}, which exists, was deleted`,
+    );
+  }
+  const texts = new Map([...stage.pages].map(([path, { texts }]) => [documentPath(path), texts]));
+  for (const { name, text } of documents)
+    ok(
+      texts.get(name)?.some((each) => markdownOf(each) === text),
+      `${name} has the text ${text}`,
+    );
+}
+
+async function play(world: World): Promise<void> {
+  const machine = world.machine();
+  const kb = await createKb(world.server, "Site");
+  const pages = new Map<string, SitePage>();
+  const count = world.pick(siteSizes, "number of pages");
+  for (let page = 0; page < count; page++) {
+    const text = `text of page ${page}`;
+    pages.set(`/docs/page-${page}`, { text, texts: [text], exists: true, listed: true });
+  }
+  const stage: Stage = {
+    world,
+    kb,
+    machine,
+    pages,
+    deploy: { until: 0, missing: new Set(), status: 404 },
+  };
+  world.site = siteOf(stage);
+  const turns = 1 + world.below(4, "turns");
+  for (let turn = 0; turn < turns; turn++) {
+    if (turn > 0) edit(stage, turn);
+    const documents = await documentsOf(world.server, kb);
+    const before = new Map(documents.map(({ id, fields }) => [fields["kb_path"], id]));
+    const process = start(stage, `sync ${turn}`);
+    await deploy(stage, turn);
+    const { exit, err } = await process.ended;
+    ok(exit === null || exit === 0 || honest.includes(exit), `exit code ${exit}: ${err}`);
+    await requireKept(stage, before);
+  }
+  world.calm();
+  await world.pause(2 * DEPLOY_MS);
+  const adopt = mayBeUnknown(world) ? ["--adopt"] : [];
+  const { exit, err } = await start(stage, "undisturbed sync", adopt).ended;
+  const documents = await documentsOf(world.server, kb);
+  // A page that exists and is not listed is reported, if it has a document.
+  const isHidden = ({ exists, listed }: SitePage) => exists && !listed;
+  const names = new Set(documents.map(({ name }) => name));
+  const hidden = [...pages].filter(
+    ([path, page]) => isHidden(page) && names.has(documentPath(path)),
+  );
+  equal(exit, hidden.length > 0 ? 10 : 0, err);
+  const isOrphan = (fields: Readonly<Record<string, unknown>>) =>
+    mayBeUnknown(world) && fields["kb_path"] === undefined;
+  const expected = [...pages]
+    .filter(([, { exists, listed }]) => exists && listed)
+    .map(([path, { text }]) => [documentPath(path), markdownOf(text)]);
+  const hiddenNames = new Set(hidden.map(([path]) => documentPath(path)));
+  deepEqual(
+    documents
+      .filter(({ name, fields }) => !hiddenNames.has(name) && !isOrphan(fields))
+      .map(({ name, text }) => [name, text])
+      .sort(),
+    expected.sort(),
+    "the base differs from the site",
+  );
+}
+
+/** Most sites are small, so that many seeds can be played. */
+const siteSizes = [8, 8, 8, 20, 20, 20, 40, 40, 60, 150];
+
+/** Syncs of a site whose pages fail, vanish for the time of a deploy, or go. */
+export const site: Scenario = {
+  name: "site",
+  play,
+  guards: [
+    {
+      name: "a page is deleted after one look",
+      file: "src/commands/kb/sources/site.ts",
+      from: "for (const isFirst of [true, false]) {",
+      to: "for (const isFirst of [true]) {",
+    },
+    {
+      name: "every failure of an unlisted page counts as gone",
+      file: "src/commands/kb/sources/site.ts",
+      from: "if (status === 404 || status === 410) continue;",
+      to: "if (status !== 200) continue;",
+    },
+    {
+      name: "an incomplete list deletes",
+      file: "src/commands/kb/sync/plan.ts",
+      from: "const mayExist = problem === undefined ? isLeft : () => true;",
+      to: "const mayExist = isLeft;",
+    },
+    {
+      name: "the text of an error page becomes the document",
+      file: "src/commands/kb/sources/site.ts",
+      from: "if (status !== 200) throw sourceError(`${url}: HTTP ${status}`);\n  // Such",
+      to: "// Such",
+    },
+    {
+      name: "a redirect to another page is followed",
+      file: "src/commands/kb/sources/fetcher.ts",
+      from: "redirects < MAX_REDIRECTS && follow(target.href)",
+      to: "redirects < MAX_REDIRECTS",
+    },
+  ],
+};

@@ -1,0 +1,64 @@
+import type { Dispatcher } from "undici";
+import type { World } from "./world.ts";
+
+/** Where the simulated site is. */
+export const SITE_ORIGIN = "http://127.0.0.1:9090";
+
+/** What a site answers at the moment. */
+export interface SiteAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** A site: what it answers to a request for a path. */
+export interface SimulatedSite {
+  answer(path: string, headers: Readonly<Record<string, string>>): SiteAnswer;
+  /** How often a fault happens at a request. */
+  readonly faultRate: number;
+}
+
+/** ms that a request to the site is under way at most. */
+const LATENCY_MS = 40;
+
+const failed = (code: string) => Object.assign(new Error(code), { code });
+
+/** Faults of a site that answer in place of a page. */
+const html = { "content-type": "text/html" };
+const answers: Readonly<Record<string, SiteAnswer>> = {
+  "429": { status: 429, headers: { "retry-after": "3" } },
+  "500": { status: 500, headers: html, body: "<html><main>Server error</main></html>" },
+  "503": { status: 503, headers: html, body: "<html><main>Maintenance</main></html>" },
+  away: { status: 302, headers: { location: "https://login.example/" } },
+  moved: { status: 302, headers: { location: "/maintenance" } },
+};
+
+/** The response of the site of a world, with what may go wrong on the way. */
+export async function siteResponse(
+  { path, headers, signal }: Dispatcher.RequestOptions,
+  world: World,
+  step: (name: string, ms: number) => Promise<string>,
+): Promise<Dispatcher.ResponseData> {
+  const { site, timeline } = world;
+  if (!site) throw failed("ECONNREFUSED");
+  const place = await step(`GET ${path}`, LATENCY_MS);
+  const strikes = (kind: string) => world.happens(`site ${kind}`, place, site.faultRate);
+  if (strikes("silence")) {
+    await timeline.wait(30_000, signal as AbortSignal);
+    throw failed("UND_ERR_HEADERS_TIMEOUT");
+  }
+  if (strikes("reset")) throw failed("ECONNRESET");
+  const fault = Object.keys(answers).find((kind) => path !== "/maintenance" && strikes(kind));
+  const given = (fault && answers[fault]) || site.answer(path, headers as Record<string, string>);
+  const body = new TextEncoder().encode(given.body ?? "");
+  const isCut = body.length > 1 && strikes("cut");
+  const date = new Date(timeline.time).toUTCString();
+  return {
+    statusCode: given.status,
+    headers: { date, "content-length": String(body.length), ...given.headers },
+    body: (async function* () {
+      yield body.subarray(0, isCut ? body.length / 2 : body.length);
+      if (isCut) throw failed("UND_ERR_SOCKET");
+    })(),
+  } as unknown as Dispatcher.ResponseData; // all that the client uses
+}
