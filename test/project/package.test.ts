@@ -97,7 +97,7 @@ test("the package contains the programs and their documentation, in less than 3.
     "library/sandbox.js",
   ]);
   const built = files.filter((path) => path.startsWith("dist/"));
-  expect(built.filter((path) => !/^dist\/[a-z0-9-]+\.cjs$/.test(path)).sort()).toEqual([
+  expect(built.filter((path) => !/^dist\/[a-z0-9.-]+\.cjs$/.test(path)).sort()).toEqual([
     "dist/LICENSES.txt",
     "dist/help-kb.txt",
     "dist/help-wf.txt",

@@ -105,7 +105,7 @@ export const syncRunParams = {
 
 export const kbSyncRun = task({
   command: "kb sync run [name...]",
-  action: "sync the sources of {config}",
+  action: "sync the sources of a file",
   summary: "Sync the sources of a file, each to its knowledge base",
   about:
     "`kb sync --config FILE` is the same. The file names knowledge bases, sources, filters and metadata;\nsecrets are in variables or come from commands. A source that fails does not stop the others.",
