@@ -39,12 +39,11 @@ async function run(argv: readonly string[], folder: string, after?: number): Pro
   const child = spawn(process.execPath, [bin("kb"), ...argv], {
     env: { PATH: process.env["PATH"], HOME: folder, ...server.env },
     stdio: ["ignore", "ignore", "pipe"],
+    ...(after !== undefined && { timeout: Math.ceil(after), killSignal: "SIGKILL" }),
   });
   let err = "";
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
-  const timer = after === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), after);
   const [exit] = (await once(child, "close")) as [number | null];
-  clearTimeout(timer);
   return { exit, err };
 }
 

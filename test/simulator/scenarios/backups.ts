@@ -229,12 +229,6 @@ export const backups: Scenario = {
       to: "  await context.host.files.remove(record.path);\n  let left = 0;",
     },
     {
-      name: "a heal that continues puts back values of before",
-      file: "src/commands/kb/check/heal.ts",
-      from: "{ ...before, metadata: now.metadata }",
-      to: "before",
-    },
-    {
       name: "two heals at once",
       file: "src/commands/kb/check/heal.ts",
       from: "const release = await openBackup(directory, host);",
