@@ -4,6 +4,7 @@ import { usage } from "../errors.ts";
 import { isPublicAddress } from "../lib/addresses.ts";
 import type { ConnectionSettings, RawHost } from "./host.ts";
 
+type ReadFile = (path: string) => Promise<Uint8Array>;
 type LookupDone = (error: Error | null, found: string | LookupAddress[], family?: number) => void;
 
 /** Options of a TLS or TCP connection, as undici takes them. */
@@ -14,12 +15,16 @@ interface ConnectOptions {
   readonly lookup?: typeof lookup;
 }
 
-/** Creates undici's dispatcher: through the proxies of the environment, otherwise direct. */
+/**
+ * Creates undici's dispatcher: through the proxies of the environment, otherwise direct. `read` reads a file of
+ * certificates.
+ */
 export async function createDispatcher(
   { connectTimeout, caFile, publicOnly, socketPath }: ConnectionSettings,
   env: RawHost["env"],
+  read: ReadFile = (path) => import("node:fs/promises").then(({ readFile }) => readFile(path)),
 ): Promise<Dispatcher> {
-  const ca = caFile === undefined ? undefined : await readCertificates(caFile, env);
+  const ca = caFile === undefined ? undefined : await readCertificates(caFile, env, read);
   const connect: ConnectOptions = {
     timeout: connectTimeout,
     ...(ca && { ca }),
@@ -94,12 +99,13 @@ function throwTunnelError(cause: unknown): never {
  * Reads a PEM file and adds Node's own authorities and those of NODE_EXTRA_CA_CERTS, because setting
  * `ca` alone would replace them.
  */
-async function readCertificates(path: string, env: RawHost["env"]): Promise<string[]> {
-  const [{ rootCertificates }, { readFile }] = await Promise.all([
-    import("node:tls"),
-    import("node:fs/promises"),
-  ]);
-  const text = (file: string) => readFile(file, "utf8");
+async function readCertificates(
+  path: string,
+  env: RawHost["env"],
+  read: ReadFile,
+): Promise<string[]> {
+  const { rootCertificates } = await import("node:tls");
+  const text = async (file: string) => new TextDecoder().decode(await read(file));
   const pem = await text(path).catch((cause: unknown) => {
     throw usage(`failed to read the certificate file ${path}`, undefined, { cause });
   });

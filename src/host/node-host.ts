@@ -46,7 +46,7 @@ export function nodeHost(): RawHost {
     random: () => Math.random(),
     dispatcher(settings) {
       endSooner();
-      return createDispatcher(settings, env);
+      return createDispatcher(settings, env, diskFiles.read);
     },
     keyring: () => openKeyring(signal),
     spawn: spawnChild,
