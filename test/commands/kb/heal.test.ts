@@ -2,6 +2,7 @@ import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { diskFiles } from "../../../src/host/node-files.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import { fullAfter } from "../../lib/full-disk.ts";
 import { killer } from "../../lib/killed-at.ts";
@@ -324,6 +325,23 @@ test("a full disk in the middle loses nothing, and the same command continues", 
   expect(left).toBeGreaterThan(3);
   expect(await problems(name)).toBe("");
   expect(await done("doc", "show", name, "fails.md", "-o", "json")).toContain('"people"');
+});
+
+test("killed while it removes its saved copies, the same command works again", async () => {
+  const name = "Removing";
+  await failing(name);
+  const folder = join(home, name);
+  const remove: typeof diskFiles.remove = async (path) => {
+    // The names of a directory go in any order.
+    const names: readonly string[] = await readdir(path).catch(() => []);
+    if (!names.includes("kb-backup.json")) return diskFiles.remove(path);
+    await diskFiles.remove(join(path, "kb-backup.json"));
+    throw new Error("killed");
+  };
+  const line = ["kb", "heal", name];
+  expect((await server.cli(line, { folder, files: { remove } })).exit).not.toBe(0);
+  await server.done(line, { folder });
+  expect(await problems(name)).toBe("");
 });
 
 /** The steps of an undisturbed run. */
