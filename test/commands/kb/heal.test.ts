@@ -327,22 +327,24 @@ test("a full disk in the middle loses nothing, and the same command continues", 
   expect(await done("doc", "show", name, "fails.md", "-o", "json")).toContain('"people"');
 });
 
-test("killed while it removes its saved copies, the same command works again", async () => {
-  const name = "Removing";
-  await failing(name);
-  const folder = join(home, name);
-  const remove: typeof diskFiles.remove = async (path) => {
-    // The names of a directory go in any order.
-    const names: readonly string[] = await readdir(path).catch(() => []);
-    if (!names.includes("kb-backup.json")) return diskFiles.remove(path);
-    await diskFiles.remove(join(path, "kb-backup.json"));
-    throw new Error("killed");
-  };
-  const line = ["kb", "heal", name];
-  expect((await server.cli(line, { folder, files: { remove } })).exit).not.toBe(0);
-  await server.done(line, { folder });
-  expect(await problems(name)).toBe("");
-});
+test.each([0, 1, 2, 3])(
+  "killed when it has removed %i of its saved copies, the same command works again",
+  async (number) => {
+    const name = `Removing ${number}`;
+    await failing(name);
+    const folder = join(home, name);
+    let removed = 0;
+    const remove: typeof diskFiles.remove = (path) =>
+      /state.heal./.test(path) && removed++ === number
+        ? Promise.reject(new Error("killed"))
+        : diskFiles.remove(path);
+    const line = ["kb", "heal", name];
+    expect((await server.cli(line, { folder, files: { remove } })).exit).not.toBe(0);
+    await server.done(line, { folder });
+    expect(await problems(name)).toBe("");
+    expect(await readdir(join(folder, "state", "heal"))).toEqual([]);
+  },
+);
 
 /** The steps of an undisturbed run. */
 const moments = Array.from({ length: 40 }, (_, at) => at + 1);

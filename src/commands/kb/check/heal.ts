@@ -99,6 +99,7 @@ async function* heal(
   } finally {
     release();
   }
+  await host.files.removeEmptyDirectory(directory);
   if (continued)
     yield* heal(input, context, new Set(continued.state.documents.map(({ id }) => id)));
 }
@@ -109,10 +110,13 @@ async function healPath(dataset_id: string, { api, host }: Context): Promise<str
   return join(host.directories.state, "heal", `${dataset_id}-${server}`);
 }
 
-/** Removes what a run has saved: the mark of the backup last, as a kill may leave a part of it. */
+/** Removes what a run has saved, the mark of the backup last and its lock not at all: a kill may leave a part of it. */
 async function forget(directory: string, { host: { files } }: Context): Promise<void> {
-  for (const part of ["edited.json", "snapshots", "objects", "."])
-    await files.remove(join(directory, part));
+  const mark = "kb-backup.json";
+  const names = (await files.entries(directory)).map(({ name }) => name);
+  const others = names.filter((name) => !name.startsWith(mark));
+  for (const name of ["edited.json", "snapshots", ...others, mark])
+    await files.remove(join(directory, name));
 }
 
 /** What a run would replace, and what it leaves as it is. */
