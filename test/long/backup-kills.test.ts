@@ -90,7 +90,9 @@ const commands: Readonly<Record<string, Killed>> = {
   export: {
     prepare: async (_, folder) => ["export", "Source", join(folder, "out")],
     async check(_, folder) {
-      expect(await filesOf(join(folder, "out"))).toEqual(await filesOf(source));
+      // A file that a killed export has begun may have another name.
+      const [files, whole] = [await filesOf(join(folder, "out")), await filesOf(source)];
+      expect([...files.values()].toSorted()).toEqual([...whole.values()].toSorted());
       await done("verify", join(folder, "out"), "Source", "--chunks");
     },
     creates: none,

@@ -2,6 +2,7 @@ import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { diskFiles } from "../../../src/host/node-files.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import { fullAfter } from "../../lib/full-disk.ts";
 import { killer } from "../../lib/killed-at.ts";
@@ -325,6 +326,25 @@ test("a full disk in the middle loses nothing, and the same command continues", 
   expect(await problems(name)).toBe("");
   expect(await done("doc", "show", name, "fails.md", "-o", "json")).toContain('"people"');
 });
+
+test.each([0, 1, 2, 3])(
+  "killed when it has removed %i of its saved copies, the same command works again",
+  async (number) => {
+    const name = `Removing ${number}`;
+    await failing(name);
+    const folder = join(home, name);
+    let removed = 0;
+    const remove: typeof diskFiles.remove = (path) =>
+      /state.heal./.test(path) && removed++ === number
+        ? Promise.reject(new Error("killed"))
+        : diskFiles.remove(path);
+    const line = ["kb", "heal", name];
+    expect((await server.cli(line, { folder, files: { remove } })).exit).not.toBe(0);
+    await server.done(line, { folder });
+    expect(await problems(name)).toBe("");
+    expect(await readdir(join(folder, "state", "heal"))).toEqual([]);
+  },
+);
 
 /** The steps of an undisturbed run. */
 const moments = Array.from({ length: 40 }, (_, at) => at + 1);

@@ -89,16 +89,17 @@ async function* heal(
       const whole = yield* wholeOf({ directory, manifest }, context);
       const hasEnded = yield* replace(input, whole, context);
       // Edits of chunks that could not be put back yet are nowhere else.
-      if (hasEnded) await host.files.remove(directory);
+      if (hasEnded) await forget(directory, context);
       if (unfinished && hasEnded) continued = manifest;
       else if (unfinished)
         await context.notice("documents that have failed since are healed after those with edits");
-    } else await host.files.remove(directory);
+    } else await forget(directory, context);
     if (!continued)
       yield* healChunks(input, { documents, journalPath: `${directory}.jsonl` }, context);
   } finally {
     release();
   }
+  await host.files.removeEmptyDirectory(directory);
   if (continued)
     yield* heal(input, context, new Set(continued.state.documents.map(({ id }) => id)));
 }
@@ -107,6 +108,15 @@ async function* heal(
 async function healPath(dataset_id: string, { api, host }: Context): Promise<string> {
   const server = sha256(await api.baseUrl()).slice(0, 8);
   return join(host.directories.state, "heal", `${dataset_id}-${server}`);
+}
+
+/** Removes what a run has saved, the mark of the backup last and its lock not at all: a kill may leave a part of it. */
+async function forget(directory: string, { host: { files } }: Context): Promise<void> {
+  const mark = "kb-backup.json";
+  const names = (await files.entries(directory)).map(({ name }) => name);
+  const others = names.filter((name) => !name.startsWith(mark));
+  for (const name of ["edited.json", "snapshots", ...others, mark])
+    await files.remove(join(directory, name));
 }
 
 /** What a run would replace, and what it leaves as it is. */
