@@ -1,8 +1,7 @@
-import { sendOnce } from "../../../api/exchange.ts";
 import { CliError } from "../../../errors.ts";
 import { isPublicAddress } from "../../../lib/addresses.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { bytesFrom, sourceError } from "./program.ts";
+import { bytesFrom, plainSender, sourceError } from "./program.ts";
 import { MAX_CONTENT } from "./program-source.ts";
 import type { SourceOptions } from "./source.ts";
 
@@ -96,25 +95,8 @@ export function newFetcher(origin: string, context: Context, options: SourceOpti
 
 /** Sends single requests to a host. */
 function connectionTo(hostname: string, context: Context, options: SourceOptions) {
-  const { host, signal } = context;
   const publicOnly = isPublicAddress(hostname) && options.isPrivate !== true;
-  const dispatcher = host.dispatcher({ connectTimeout: 10_000, publicOnly });
-  dispatcher.catch(() => {}); // thrown by the first request
-  const transport = {
-    dispatcher: () => dispatcher,
-    sleep: host.sleep,
-    random: host.random,
-    blob: () => Promise.reject(new Error("no body is sent")),
-    redact: (text: string) => text,
-    trace: () => Promise.resolve(),
-  };
-  const sending = {
-    key: undefined,
-    retry: "safe",
-    retries: 0,
-    idleTimeout: IDLE_MS,
-    signal,
-  } as const;
+  const send = plainSender({ connectTimeout: 10_000, publicOnly }, IDLE_MS, context);
   return async (url: string, given: Readonly<Record<string, string>>) => {
     const headers = {
       "user-agent": USER_AGENT,
@@ -123,7 +105,7 @@ function connectionTo(hostname: string, context: Context, options: SourceOptions
       ...(options.authorization !== undefined && { authorization: options.authorization }),
     };
     const request = { method: "GET", url, headers } as const;
-    const { status, headers: received, body } = await sendOnce(request, sending, transport);
+    const { status, headers: received, body } = await send(request);
     return { url, status, headers: received, bytes: await bytesFrom(body, MAX_CONTENT) };
   };
 }

@@ -1,11 +1,10 @@
 import { join } from "node:path";
-import { sendOnce } from "../../../api/exchange.ts";
 import { usage } from "../../../errors.ts";
 import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
 import { shortened } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { pathFilter, pathProblem } from "./paths.ts";
-import { bytesFrom, outputOf, sourceError, textFrom } from "./program.ts";
+import { bytesFrom, outputOf, plainSender, sourceError, textFrom } from "./program.ts";
 import { MAX_CONTENT } from "./program-source.ts";
 import { unsure } from "./source.ts";
 import type { Source, SourceEntry, SourceOptions } from "./source.ts";
@@ -152,23 +151,8 @@ async function startServer(context: Context, { env, cwd }: SourceOptions): Promi
 }
 
 /** Sends requests to the server at a socket. */
-function callerOf(socketPath: string, { host, signal }: Context): Server["call"] {
-  const dispatcher = host.dispatcher({ connectTimeout: START_MS, socketPath });
-  const transport = {
-    dispatcher: () => dispatcher,
-    sleep: host.sleep,
-    random: host.random,
-    blob: () => Promise.reject(new Error("no file is sent")),
-    redact: (text: string) => text,
-    trace: () => Promise.resolve(),
-  };
-  const sending = {
-    key: undefined,
-    retry: "safe",
-    retries: 0,
-    idleTimeout: IDLE_MS,
-    signal,
-  } as const;
+function callerOf(socketPath: string, context: Context): Server["call"] {
+  const send = plainSender({ connectTimeout: START_MS, socketPath }, IDLE_MS, context);
   return async (path, body, limit) => {
     const url = `http://rclone/${path}`;
     const request = body
@@ -179,12 +163,12 @@ function callerOf(socketPath: string, { host, signal }: Context): Server["call"]
           body: { kind: "json", text: JSON.stringify(body) },
         } as const)
       : ({ method: "GET", url, headers: {} } as const);
-    const { status, body: received } = await sendOnce(request, sending, transport);
+    const { status, body: received } = await send(request);
     const bytes = await bytesFrom(received, status === 200 ? limit : 2 ** 20);
     if (status === 200) return bytes;
     const text = new TextDecoder().decode(bytes);
     const why = valueAt(tryParseJson(text), "error") ?? text;
-    throw sourceError(`rclone: ${host.secrets.masked(shortened(String(why).trim(), 300))}`);
+    throw sourceError(`rclone: ${context.host.secrets.masked(shortened(String(why).trim(), 300))}`);
   };
 }
 
