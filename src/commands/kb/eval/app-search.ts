@@ -1,8 +1,6 @@
-import { CliError } from "../../../errors.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
-import { isSuccess } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { openApp, openInputs, retrievedChunks, stopsSuite } from "../../wf/ask/index.ts";
+import { answerOrError, openApp, openInputs, retrievedChunks } from "../../wf/ask/index.ts";
 import type { Question } from "./questions.ts";
 import type { FoundRecords } from "./search.ts";
 
@@ -19,17 +17,12 @@ export async function openAppSearch(
   return async ({ question: query }) => {
     const { elapsed } = common.host;
     const start = elapsed();
-    try {
-      const answer = await app.send({ query, inputs: inputsFor({ query, question: query }) });
-      const seconds = (elapsed() - start) / 1000;
-      const { status, error = `the run ended as ${status}` } = answer.trace;
-      if (!isSuccess(status)) return { records: [], seconds, error };
-      return { records: retrievedChunks(answer).map(recordOf), seconds, error: null };
-    } catch (error) {
-      if (common.signal.aborted) throw common.abortError();
-      if (!(error instanceof CliError) || stopsSuite(error) || error.kind === "usage") throw error;
-      return { records: [], seconds: null, error: error.message };
-    }
+    const inputs = inputsFor({ query, question: query });
+    const { answer, error } = await answerOrError(() => app.send({ query, inputs }), common);
+    if (!answer) return { records: [], seconds: null, error: error ?? null };
+    const seconds = (elapsed() - start) / 1000;
+    if (error !== undefined) return { records: [], seconds, error };
+    return { records: retrievedChunks(answer).map(recordOf), seconds, error: null };
   };
 }
 

@@ -12,10 +12,9 @@ import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { left, literal } from "../../../output/report-model.ts";
 import type { Cell, Report } from "../../../output/report-model.ts";
-import { isSuccess } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockJournal, prepareOutput, readInput, writeOutput } from "../../task/files.ts";
-import { answerText, openApp, openInputs, stopsSuite } from "../../wf/ask/index.ts";
+import { answerOrError, answerText, openApp, openInputs } from "../../wf/ask/index.ts";
 import { countedDocuments } from "../documents/index.ts";
 import type { questionsParams } from "./command.ts";
 import { drawPassages, problemOf, questionIn } from "./passages.ts";
@@ -206,19 +205,12 @@ async function asking(app: string, prompt: string, journal: Journal, context: Co
     const query = prompt.replaceAll(/\{\{(passage|document)\}\}/g, (_, name) =>
       name === "passage" ? text : document,
     );
-    try {
-      const inputs = inputsFor({ query, prompt: query, passage: text, document });
-      const answer = await asked.send({ query, inputs });
-      const { status, error = `the run ended as ${status}` } = answer.trace;
-      if (!isSuccess(status)) return { error };
-      const said = answerText(answer) ?? "";
-      await journal.append([{ passage: key, text: said }]);
-      return { text: said };
-    } catch (error) {
-      if (context.signal.aborted) throw context.abortError();
-      if (!(error instanceof CliError) || stopsSuite(error) || error.kind === "usage") throw error;
-      return { error: error.message };
-    }
+    const inputs = inputsFor({ query, prompt: query, passage: text, document });
+    const { answer, error } = await answerOrError(() => asked.send({ query, inputs }), context);
+    if (!answer || error !== undefined) return { error: error ?? "" };
+    const said = answerText(answer) ?? "";
+    await journal.append([{ passage: key, text: said }]);
+    return { text: said };
   };
 }
 

@@ -7,7 +7,7 @@ import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import { createCompletion, listMessages, sendMessage } from "../../../operations/chats.ts";
 import { runWorkflow, runWorkflowById } from "../../../operations/workflows.ts";
 import { valueAt } from "../../../lib/json.ts";
-import { endingOf } from "../../../runs/outcome.ts";
+import { endingOf, isSuccess } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import { citedChunks, RunTrace } from "../../../runs/trace.ts";
 import type { CitedChunk } from "../../../runs/trace.ts";
@@ -108,6 +108,25 @@ export async function openApp(
       return answer;
     },
   };
+}
+
+/**
+ * Asks with `send`. An answer that fails is a result, with the reason as `error`, and so is a failure that another
+ * question may not have; throws any that every question would have.
+ */
+export async function answerOrError(
+  send: () => Promise<SuiteAnswer>,
+  { signal, abortError }: Context,
+): Promise<{ readonly answer?: SuiteAnswer; readonly error?: string }> {
+  try {
+    const answer = await send();
+    const { status, error = `the run ended as ${status}` } = answer.trace;
+    return isSuccess(status) ? { answer } : { answer, error };
+  } catch (error) {
+    if (signal.aborted) throw abortError();
+    if (!(error instanceof CliError) || stopsSuite(error) || error.kind === "usage") throw error;
+    return { error: error.message };
+  }
 }
 
 type Stream = Awaited<ReturnType<typeof startStream>>;
