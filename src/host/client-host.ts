@@ -16,6 +16,5 @@ export function clientHost(connection: ConnectionSettings) {
     elapsed: () => performance.now(),
     now: () => new Date(),
     openFile: (path: string, type: string) => openAsBlob(path, { type }),
-    ownPid: process.pid,
   };
 }

@@ -1,10 +1,8 @@
 import type { Sandbox, SandboxOptions } from "../../types/sandbox.d.ts";
+import { reasonOf } from "../errors.ts";
 import { clientHost } from "../host/client-host.ts";
-import { parseYaml } from "../lib/formats/yaml.ts";
-import { isObject } from "../lib/json.ts";
 import { recordedServers } from "../lib/version.ts";
-import { readExport, readRecording } from "../sandbox/apps/definitions/applications.ts";
-import { readAnswerRules } from "../sandbox/apps/definitions/read-rules.ts";
+import { definitionOf, readApplication } from "../sandbox/apps/definitions/read-application.ts";
 import { startSandbox } from "../sandbox/http/server.ts";
 import { parseFault } from "../sandbox/protocol/faults.ts";
 
@@ -41,12 +39,8 @@ export async function startDouble(options: SandboxOptions = {}): Promise<Sandbox
 async function applicationOf(name: string, given: string | object): Promise<object> {
   if (!/^[\w.-]+$/.test(name))
     throw new Error(`apps: ${name}: use only letters, digits, - . and _`);
-  if (typeof given === "string" && /^\s*\{[^\n]*"(recording|event)"/.test(given))
-    return readRecording(given, name);
-  const yaml = typeof given === "string" ? await parseYaml(given) : { value: given };
-  if ("problem" in yaml) throw new Error(`apps: ${name}: line ${yaml.line}: ${yaml.problem}`);
-  const { value } = yaml;
-  return isObject(value) && "rules" in value
-    ? readAnswerRules(value, name)
-    : readExport(value, name);
+  if (typeof given !== "string") return definitionOf(given, name);
+  return readApplication(given, name).catch((error: unknown) => {
+    throw new Error(`apps: ${name}: ${reasonOf(error)}`, { cause: error });
+  });
 }

@@ -4,10 +4,9 @@ import { isLoopback, sandboxProfile, sandboxStatePath } from "../../../config/pr
 import { CliError, abortError, codeOf, diskProblem, reasonOf, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { parseYaml, type Yaml } from "../../../lib/formats/yaml.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { recordedServers } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
+import type { readApplication } from "../../../sandbox/apps/definitions/read-application.ts";
 import type { RequestRecord } from "../../../sandbox/control/control.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Fault } from "../../../sandbox/protocol/faults.ts";
@@ -27,12 +26,9 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const { parseFault } = await import("../../../sandbox/protocol/faults.ts");
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   const directory = dataDirectory(input, host);
-  const readers = {
-    ...(await import("../../../sandbox/apps/definitions/applications.ts")),
-    ...(await import("../../../sandbox/apps/definitions/read-rules.ts")),
-  };
+  const { readApplication } = await import("../../../sandbox/apps/definitions/read-application.ts");
   const applications = await Promise.all(
-    (input.app_file ?? []).map((path) => readAppFile(path, host, readers)),
+    (input.app_file ?? []).map((path) => readAppFile(path, host, readApplication)),
   );
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);
   const log = requestLog(input.log, context);
@@ -218,31 +214,21 @@ function requestLog(path: string | undefined, { host, notice }: Context) {
   };
 }
 
-/** How the sandbox reads an application: an export, a recording of a run, or rules. */
-interface AppReaders {
-  readonly readExport: (value: unknown, name: string) => object;
-  readonly readRecording: (text: string, name: string) => object;
-  /** Its errors have the `path` of the value that is wrong. */
-  readonly readAnswerRules: (value: unknown, name: string) => object;
-}
-
 /**
  * Reads an application of --app-file: an export or rules in YAML or JSON, or the recording of a run. Its
  * name is that of the file. Throws usage with the file and the reason.
  */
-async function readAppFile(path: string, host: Host, readers: AppReaders): Promise<object> {
+async function readAppFile(
+  path: string,
+  { files }: Host,
+  read: typeof readApplication,
+): Promise<object> {
   const name = basename(path, extname(path));
   try {
     if (!/^[\w.-]+$/.test(name)) {
       throw new Error("its name becomes part of a key: use only letters, digits, - . and _");
     }
-    const text = new TextDecoder().decode(await host.files.read(path));
-    if (isRecording(text)) return readers.readRecording(text, name);
-    const yaml = await parseYaml(text);
-    if ("problem" in yaml) throw new Error(`line ${yaml.line}: ${yaml.problem}`);
-    const { value } = yaml;
-    if (!isObject(value) || !("rules" in value)) return readers.readExport(value, name);
-    return withLines(yaml, () => readers.readAnswerRules(value, name));
+    return await read(new TextDecoder().decode(await files.read(path)), name);
   } catch (error) {
     const reason = diskProblem(error)?.reason ?? (error instanceof Error ? error.message : "");
     throw usage(
@@ -250,22 +236,4 @@ async function readAppFile(path: string, host: Host, readers: AppReaders): Promi
       "export an application, record one of its runs, or write rules",
     );
   }
-}
-
-/** Adds the line to an error that has the path of a value. */
-function withLines<T>({ document, lineAt }: Exclude<Yaml, { problem: string }>, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof Error) || !("path" in error)) throw error;
-    const node: unknown = document.getIn(error.path as Iterable<unknown>, true);
-    const range: unknown = isObject(node) ? node["range"] : undefined;
-    const line = lineAt(Array.isArray(range) ? Number(range[0]) : 0);
-    throw new Error(`line ${line}: ${error.message}`, { cause: error });
-  }
-}
-
-function isRecording(text: string): boolean {
-  const first = tryParseJson(text.trimStart().split("\n", 1)[0] ?? "");
-  return isObject(first) && ("recording" in first || "event" in first);
 }
