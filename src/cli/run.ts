@@ -42,8 +42,7 @@ async function report(
   host: Host,
   { globals, requests }: Reported,
 ): Promise<number> {
-  const { printError, toCliError } = await import("./errors/error-text.ts");
-  const { scopeIn, withScope } = await import("./errors/error-text.ts");
+  const { printError, scopeIn, toCliError, withScope } = await import("./errors/error-text.ts");
   const failure = await withScope(toCliError(error, Object.values(host.directories)), {
     globals: globals ?? scopeIn(argv),
     names: requests.names,

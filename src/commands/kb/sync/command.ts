@@ -17,7 +17,7 @@ import { changeResults, syncRequests, transferFlags } from "../changes/index.ts"
 /** Which files belong to which documents. */
 const comparedParams = {
   dataset_id,
-  directory: local.text("Directory, or another source: exec:PROGRAM", {
+  directory: local.text("Directory, or git+URL, rclone:REMOTE, web+URL, exec:PROGRAM", {
     required,
     placeholder: "source",
   }),
