@@ -12,7 +12,7 @@ const jobs = [
     values: { name: "Handbook", indexing_technique: "economy" },
   },
   {
-    goal: "Sync a directory to a knowledge base",
+    goal: "Sync a directory or another source to a knowledge base",
     values: { dataset_id: "Handbook", directory: "examples/handbook" },
   },
   {

@@ -93,7 +93,7 @@ export class Player {
     const [program, ...words] = wordsOf(step.line, values);
     const target = ["-p", this.#given.profile, ...(program === "wf" ? ["--app", values.app] : [])];
     const line = [program, ...target, ...words].join(" ");
-    const ran = await this.#run(program, [...target, ...words], values);
+    const ran = await this.#run(program, [...target, ...words], { ...values, ...step });
     const versions = ran.exchanges.map(({ response }) => response.headers["X-Version"]);
     this.version ??= versions.find((version) => version !== undefined);
     const exchange = this.#judge.exchangeOf(step.operation, ran.exchanges);
@@ -107,14 +107,14 @@ export class Player {
   }
 
   /** What the result of a line says about its operation. */
-  async #verdict({ operation, exits }, { exit, out, err }, exchange) {
+  async #verdict({ operation, exits, prints }, { exit, out, err }, exchange) {
     const said = /"message":("(?:[^"\\]|\\.)*")/.exec(err)?.[1] ?? err.trim();
     // Without the key, or the knowledge base of --pipeline, the server is not asked.
     if (!exchange) return { state: [3, 4].includes(exit) ? "untried" : "differs", detail: said };
     const { problemOf, sectionOf } = this.#judge;
     const detail =
       (await problemOf(operation, exchange)) ??
-      (exits.includes(exit) ? outputProblem(out) : `exit code ${exit}: ${said}`);
+      (exits.includes(exit) ? outputProblem(out, prints) : `exit code ${exit}: ${said}`);
     if (detail === undefined) return { state: "works" };
     const section = sectionOf(operation, exchange, this.version ?? "0", refusals);
     return { state: section === undefined ? "differs" : "refused", section, detail };
@@ -124,13 +124,18 @@ export class Player {
    * Runs a program with a recorder, in a process group of its own: Ctrl-C does not reach it, so the response to a
    * create arrives and names what has to be removed.
    */
-  #run(program, words, { app, prefix }) {
+  #run(program, words, { app, prefix, prints }) {
     const { folder, profile } = this.#given;
     const record = join(folder, `${profile}-${++this.#runs}.json`);
-    const own = { KB_STATE_DIR: join(folder, "state"), KB_USER: prefix, KB_TIMEOUT: "5m" };
+    const own = {
+      KB_STATE_DIR: join(folder, `${profile}-state`),
+      KB_USER: prefix,
+      KB_TIMEOUT: "5m",
+    };
     const quiet = { KB_KEEP_ERRORS: "0", KB_NO_INPUT: "1" };
     const env = { ...process.env, ...own, ...quiet, RECORD_TO: record, RECORD_APP: app };
-    const format = words.some((word) => /^(-o|--output-file)$/.test(word)) ? [] : ["-o", "json"];
+    const isGiven = words.some((word) => /^(-o|--output-file)$/.test(word));
+    const format = isGiven || prints === "text" ? [] : ["-o", "json"];
     const recorder = join(root, "scripts", "servers", "recorder.cjs");
     const argv = ["--require", recorder, join(root, "bin", `${program}.js`), ...words, ...format];
     const stdio = ["ignore", "pipe", "pipe"];
@@ -150,7 +155,8 @@ export class Player {
 }
 
 /** Why stdout is neither a JSON value nor one per line; undefined if it is. */
-function outputProblem(out) {
+function outputProblem(out, prints) {
+  if (prints === "text") return undefined;
   const isJson = (text) => {
     try {
       JSON.parse(text);

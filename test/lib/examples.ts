@@ -20,6 +20,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf api (\w+ )?\/datasets/, 4, "the route needs a knowledge key"],
   [/^wf diff .*--exit-code/, 14, "the runs ended differently"],
   [/^kb plan .*--exit-code/, 14, "the description would change"],
+  [/^kb status .*--exit-code/, 14, "a file would be uploaded"],
   [/^kb backup restore .*--at/, 3, "no snapshot is that old"],
   [/^kb backup diff/, 3, "IDs of snapshots are random"],
   [/sandbox --data/, 130, "it runs until it is interrupted"],
@@ -27,6 +28,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/mcp --http/, 130, "it runs until it is interrupted"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
   [/^wf .*test init .*feedback/, 3, "no message has a like"],
+  [/^kb tune .*--arms/, 2, "it asks first"],
   [/^wf top/, 130, "it runs until it is interrupted"],
 ];
 
@@ -114,6 +116,7 @@ const files: Readonly<Record<string, string>> = {
   "longer.yaml":
     "mode: custom\nrules: {segmentation: {separator: '\\n', max_tokens: 900}, pre_processing_rules: []}\n",
   "directory.mjs": readFileSync(join(root, "examples/sources/directory.mjs"), "utf8"),
+  "arms.yml": "- { search_method: [keyword_search, semantic_search] }\n",
   "sources.yaml": "sources:\n  handbook: { kb: Handbook, source: docs }\n",
   "mood.json": '"happy"',
   "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,

@@ -153,7 +153,7 @@ function wrong(line: Line, normal: Undisturbed, info: Told, most: number): strin
   if (/no changes were made/.test(ran.err) && differences(look, normal.before).length > 0) {
     found.push("it reports that no changes were made");
   }
-  found.push(...halves(line, normal, look));
+  found.push(...halves(line, normal, info));
   return [...found, ...repeated(normal.once, info.once)];
 }
 
@@ -169,11 +169,13 @@ function repeated(normal: readonly string[], sent: readonly string[]): string[] 
 }
 
 /** Files whose content is neither the old nor the new one. */
-function halves(line: Line, { before, look: after }: Undisturbed, look: Look): string[] {
+function halves(line: Line, { before, look: after }: Undisturbed, { hit, look }: Told): string[] {
+  const spared = harmless(hit);
   const found: string[] = [];
   for (const [path, text] of look.files) {
     if (path.endsWith(".tmp")) found.push(`left behind: ${path}`);
     else if (![before, after].some(({ files }) => files.get(path) === text)) {
+      if (spared.includes(path)) continue;
       if (!line.partial?.test(path)) found.push(`half: ${path}: ${text.slice(0, 300)}`);
     }
   }
@@ -192,7 +194,7 @@ function wrongAgain(line: Line, normal: Undisturbed, first: Told, second: Told):
     const doubtful = first.once.length > 0 || first.hit?.kind === "request";
     if (doubtful && ran.exit === 10 && /\d unknown/.test(ran.err)) return [];
   }
-  const end = differences(look, normal.look);
+  const end = differences(look, normal.look, harmless(first.hit));
   if (ran.exit !== normal.ran.exit) return [`again: ${ran.exit} ${ran.err}`];
   return end.length > 0 ? [`again: ${end.join("; ")}`] : [];
 }

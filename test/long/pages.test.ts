@@ -11,7 +11,8 @@ test("no command of the page for users of the console is incomplete", async () =
   const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
   const lines = consoleLines
     .filter((line) => !interactive.test(line))
-    .map((line) => line.replace(/\b(RUN|CONVERSATION)\b/, id));
+    .map((line) => line.replace(/\b(RUN|CONVERSATION)\b/, id))
+    .map((line) => (line.startsWith("wf retry ") ? `${line} --yes` : line));
   const files = ["cp -r examples/handbook examples/questions.jsonl .", "cp handbook/leave.md ."];
   const script = [
     ...files,

@@ -112,7 +112,9 @@ const unchecked = (kb: CheckedKb, what: string, command = "kb check"): Finding =
 
 /** Why something is not checked. Throws what every further request would fail with, too. */
 function messageOf(error: unknown): string {
-  if (!(error instanceof CliError) || isFatal(error)) throw error;
+  // Servers before 1.13.1 return no contents (server §19), which is no reason to check nothing else.
+  const ends = error instanceof CliError && error.kind !== "unsupported" && isFatal(error);
+  if (!(error instanceof CliError) || ends) throw error;
   return error.message;
 }
 

@@ -19,7 +19,7 @@ export interface BundledDocument extends Omit<DocumentState, "error" | "from_api
   readonly bytes: number;
   readonly sha256: string | null;
   /** Its chunks; not in exports with --no-chunks. */
-  readonly chunks?: ChunkFile;
+  readonly chunks?: ChunkFile | undefined;
 }
 
 /** A JSON Lines file with the chunks of a document. */
@@ -158,6 +158,7 @@ function typedState(state: Manifest["state"]): Manifest["state"] {
   const documents = state.documents.map((each) => ({
     ...noFile,
     ...each,
+    chunks: each.chunks ?? undefined,
     metadata: typed(each.metadata),
   }));
   return { ...state, settings: { ...settings, ...state.settings }, documents };

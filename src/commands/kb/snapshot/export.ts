@@ -90,9 +90,8 @@ function exportStore(
       chunks ? [[id, chunks.file] as const] : [],
     ),
   );
-  const taken = new Set<string>();
-  const noted = journal.entries.filter(isChunkFile).map(({ file }) => file);
-  for (const file of new Set([...chunkFiles.values(), ...noted])) uniquePath(file, taken);
+  const taken = new Set<string>(); // those of an interrupted export are written again
+  for (const file of chunkFiles.values()) uniquePath(file, taken);
   const write = async (file: string, content: Uint8Array | string) =>
     files.writeAtomic(await newPathInside(directory, file, files), content);
   return {

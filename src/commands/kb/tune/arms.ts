@@ -7,6 +7,7 @@ import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Segmentation } from "../../../splitting/pieces.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { readInput } from "../../task/files.ts";
 import { automaticRule, readProcessRule } from "../../../splitting/rule.ts";
 import { matrixSettings, parseMatrix, variantsOf, withReranker } from "../eval/index.ts";
 import type { SearchVariant } from "../eval/index.ts";
@@ -30,8 +31,8 @@ const partNames = Object.keys(ruleParts).flatMap((name) => [name, `child_${name}
 const entryNames = [...Object.keys(matrixSettings), ...partNames];
 
 /** Reads a file of arms, a list in YAML. Throws usage with the line of the problem. */
-export async function readArms(path: string, { files }: Host): Promise<readonly ArmEntry[]> {
-  const yaml = await parseYaml(new TextDecoder().decode(await files.read(path)));
+export async function readArms(path: string, host: Host): Promise<readonly ArmEntry[]> {
+  const yaml = await parseYaml(new TextDecoder().decode(await readInput(path, host)));
   const hint = "an arm looks like `- { search_method: hybrid_search, vector_weight: [0.3, 0.7] }`";
   if ("problem" in yaml) throw usage(`${path} line ${yaml.line}: ${yaml.problem}`, hint);
   const { value } = yaml;
