@@ -53,7 +53,7 @@ export async function complaints(
     const most = 50 * normal.calls.length + 100;
     const info = await toldOf(stage, scene, line, most, fault);
     const found = wrong(line, normal, info, most);
-    if (line.again && differences(info.look, normal.look).length > 0) {
+    if (line.again && differences(info.look, normal.look, harmless(info.hit)).length > 0) {
       const second = await toldOf(stage, scene, line, most);
       found.push(...wrongAgain(line, normal, info, second));
     }

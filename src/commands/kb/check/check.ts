@@ -112,7 +112,7 @@ const unchecked = (kb: CheckedKb, what: string, command = "kb check"): Finding =
 
 /** Why something is not checked. Throws what every further request would fail with, too. */
 function messageOf(error: unknown): string {
-  // Servers before 1.13.1 return no contents (server §19), which is no reason to check nothing else.
+  // Servers before 1.13.1 return no contents (server §19); the rest is checked.
   const ends = error instanceof CliError && error.kind !== "unsupported" && isFatal(error);
   if (!(error instanceof CliError) || ends) throw error;
   return error.message;
