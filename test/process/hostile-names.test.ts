@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createZip } from "../lib/zip.ts";
 import { rawServer } from "../lib/raw-server.ts";
+import { sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 
@@ -87,36 +88,40 @@ const said = (place: string) =>
   ) as string;
 
 describe("kb doc download", () => {
-  test.each([
-    ["../../evil.md", "%2E%2E/%2E%2E/evil.md"],
-    ["/etc/cron.d/evil", "%2Fetc/cron.d/evil"],
-    ["C:\\Windows\\evil.dll", "C%3A%5CWindows%5Cevil.dll"],
-    ["evil\0.md", "evil%00.md"],
-    ["\u001b]0;evil\u0007.md", "%1B]0;evil%07.md"],
-    ["\u009b2Jevil.md", "%C2%9B2Jevil.md"],
-    ["evil\u202edm.exe", "evil%E2%80%AEdm.exe"],
-    ["evil\r\n.md", "evil%0D%0A.md"],
-    [".git/config", "%2Egit/config"],
-    ["GIT~1/config", "GIT%7E1/config"],
-    ["HEAD", "%48EAD"],
-    ["NUL", "%4EUL"],
-    ["evil.md. .", "evil.md. %2E"],
-    ["漢".repeat(200), `${"漢".repeat(62)}%-${digest("漢".repeat(200))}`],
-    [`${"漢".repeat(200)}.md`, `${"漢".repeat(61)}%-${digest(`${"漢".repeat(200)}.md`)}.md`],
-  ])("%j is written below the directory", async (name, place) => {
+  test.each(
+    sampled(3, [
+      ["../../evil.md", "%2E%2E/%2E%2E/evil.md"],
+      ["/etc/cron.d/evil", "%2Fetc/cron.d/evil"],
+      ["C:\\Windows\\evil.dll", "C%3A%5CWindows%5Cevil.dll"],
+      ["evil\0.md", "evil%00.md"],
+      ["\u001b]0;evil\u0007.md", "%1B]0;evil%07.md"],
+      ["\u009b2Jevil.md", "%C2%9B2Jevil.md"],
+      ["evil\u202edm.exe", "evil%E2%80%AEdm.exe"],
+      ["evil\r\n.md", "evil%0D%0A.md"],
+      [".git/config", "%2Egit/config"],
+      ["GIT~1/config", "GIT%7E1/config"],
+      ["HEAD", "%48EAD"],
+      ["NUL", "%4EUL"],
+      ["evil.md. .", "evil.md. %2E"],
+      ["漢".repeat(200), `${"漢".repeat(62)}%-${digest("漢".repeat(200))}`],
+      [`${"漢".repeat(200)}.md`, `${"漢".repeat(61)}%-${digest(`${"漢".repeat(200)}.md`)}.md`],
+    ]),
+  )("%j is written below the directory", async (name, place) => {
     const ran = await download([name], zipWith([name, "text"]));
     expect(ran).toMatchObject({ exit: 0, err: said(place) });
     expect(await filesIn(target)).toEqual([place]);
     await expectUntouched();
   });
 
-  test.each([
-    ["of one name", ["a.md", "a.md"], ["a (1).md", "a.md"]],
-    ["that differ in case", ["a.md", "A.md"], ["A (1).md", "a.md"]],
-    ["that differ in their Unicode form", ["é.md", "e\u0301.md"], ["e\u0301 (1).md", "é.md"]],
-    ["of which one is the folder of the other", ["a", "a/b"], ["a", "a (1)/b"]],
-    ["of which one is in the other", ["a/b", "a"], ["a (1)", "a/b"]],
-  ])("documents %s are two files", async (_how, names, files) => {
+  test.each(
+    sampled<readonly [string, readonly string[], readonly string[]]>(3, [
+      ["of one name", ["a.md", "a.md"], ["a (1).md", "a.md"]],
+      ["that differ in case", ["a.md", "A.md"], ["A (1).md", "a.md"]],
+      ["that differ in their Unicode form", ["é.md", "e\u0301.md"], ["e\u0301 (1).md", "é.md"]],
+      ["of which one is the folder of the other", ["a", "a/b"], ["a", "a (1)/b"]],
+      ["of which one is in the other", ["a/b", "a"], ["a (1)", "a/b"]],
+    ]),
+  )("documents %s are two files", async (_how, names, files) => {
     const ran = await download(names, zipWith(["x", "1"], ["x", "2"]));
     const renamed = files.find((name) => !names.includes(name)) ?? "";
     expect(ran).toMatchObject({ exit: 0, err: said(renamed) });
@@ -162,11 +167,13 @@ describe("kb doc download", () => {
     expect(await readFile(join(target, "link.md"), "utf8")).toBe("/etc/passwd");
   });
 
-  test.each([
-    ["more files than were asked for", zipWith(["a", "1"], ["b", "2"], ["c", "3"]), ["a.md"]],
-    ["none", zipWith(), []],
-    ["half of one", zipWith(["a", "1"]).subarray(0, 20), []],
-  ])("a ZIP with %s is refused", async (_what, zip, files) => {
+  test.each(
+    sampled(3, [
+      ["more files than were asked for", zipWith(["a", "1"], ["b", "2"], ["c", "3"]), ["a.md"]],
+      ["none", zipWith(), []],
+      ["half of one", zipWith(["a", "1"]).subarray(0, 20), []],
+    ]),
+  )("a ZIP with %s is refused", async (_what, zip, files) => {
     const ran = await download(["a.md"], zip);
     expect(ran.exit).toBe(1);
     await mkdir(target, { recursive: true });
@@ -232,16 +239,18 @@ describe("kb export and kb import", () => {
     await expectUntouched();
   });
 
-  test.each([
-    ["a document above the directory", { file: "../other/precious.md" }],
-    ["a document of the root", { file: "/etc/passwd" }],
-    ["a document of another drive", { file: "C:/secret.md" }],
-    ["a document behind a backslash", { file: "..\\other\\precious.md" }],
-    ["a document that is the directory", { file: "documents/.." }],
-    ["chunks above the directory", { chunks: "../other/precious.md" }],
-    ["chunks that are no path", { chunks: 5 }],
-    ["a document that is no path", { file: 5 }],
-  ])("a manifest that names %s is refused", async (_what, fields) => {
+  test.each(
+    sampled(3, [
+      ["a document above the directory", { file: "../other/precious.md" }],
+      ["a document of the root", { file: "/etc/passwd" }],
+      ["a document of another drive", { file: "C:/secret.md" }],
+      ["a document behind a backslash", { file: "..\\other\\precious.md" }],
+      ["a document that is the directory", { file: "documents/.." }],
+      ["chunks above the directory", { chunks: "../other/precious.md" }],
+      ["chunks that are no path", { chunks: 5 }],
+      ["a document that is no path", { file: 5 }],
+    ]),
+  )("a manifest that names %s is refused", async (_what, fields) => {
     const base = await filled("a.md");
     await sandboxed("export", base, target);
     await forge((manifest) => Object.assign((manifest as Documents).state.documents[0]!, fields));
@@ -263,14 +272,16 @@ describe("kb export and kb import", () => {
     await expectUntouched();
   });
 
-  test.each([
-    ["in place of its journal", "manifest.part.jsonl", "precious.md"],
-    ["in place of its journal, to a file that does not exist", "manifest.part.jsonl", "new.md"],
-    ["in place of its lock", "manifest.part.jsonl.lock", "precious.md"],
-    ["in place of its manifest", "manifest.json", "precious.md"],
-    ["in place of a document", "documents/a.md", "precious.md"],
-    ["in place of all documents", "documents", ""],
-  ])("a link %s is not followed", async (_what, name, to) => {
+  test.each(
+    sampled(3, [
+      ["in place of its journal", "manifest.part.jsonl", "precious.md"],
+      ["in place of its journal, to a file that does not exist", "manifest.part.jsonl", "new.md"],
+      ["in place of its lock", "manifest.part.jsonl.lock", "precious.md"],
+      ["in place of its manifest", "manifest.json", "precious.md"],
+      ["in place of a document", "documents/a.md", "precious.md"],
+      ["in place of all documents", "documents", ""],
+    ]),
+  )("a link %s is not followed", async (_what, name, to) => {
     const base = await filled("a.md");
     const links = async () => {
       await rm(join(target, name), { recursive: true, force: true });

@@ -2,8 +2,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 const lines = (rows: readonly object[]): string =>
   rows.map((row) => `${JSON.stringify(row)}\n`).join("");

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { SourceDocument } from "../../../src/commands/kb/changes/change.ts";
-import { SourceReader } from "../../../src/commands/kb/changes/read-ahead.ts";
-import { contentsOf, write } from "../../lib/directory.ts";
-import { fastClock } from "../../lib/fast-clock.ts";
-import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
+import type { SourceDocument } from "../../src/commands/kb/changes/change.ts";
+import { SourceReader } from "../../src/commands/kb/changes/read-ahead.ts";
+import { contentsOf, write } from "../lib/directory.ts";
+import { fastClock } from "../lib/fast-clock.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 const home = await temporaryDirectory();
 /** ms by which the clock of the server is ahead. */
