@@ -1,6 +1,6 @@
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { CliError, diskProblem, reasonOf, usage } from "../../errors.ts";
-import type { Host } from "../../host/host.ts";
+import type { Files, Host } from "../../host/host.ts";
 import type { JournalFiles } from "../../lib/journal.ts";
 
 /**
@@ -19,6 +19,22 @@ export async function lockWork(
     sideEffect: "none",
     hint: `${lock.next}, then check its output`,
   });
+}
+
+/** How a file is named while it is written. */
+const unfinishedName = /\.[\da-f]{8}\.tmp$/;
+
+/** Removes the files below a locked directory that a kill has left unfinished, but none that is to be kept. */
+export async function removeUnfinished(
+  directory: string,
+  files: Files,
+  isKept: (path: string) => boolean = () => false,
+): Promise<void> {
+  for (const { name, isDirectory, isFile } of await files.entries(directory)) {
+    const path = join(directory, name);
+    if (isDirectory) await removeUnfinished(path, files, isKept);
+    else if (isFile && unfinishedName.test(name) && !isKept(path)) await files.remove(path);
+  }
 }
 
 /** What a command that writes a journal works with. */

@@ -15,7 +15,7 @@ import { newPathInside, pathInside } from "../../../host/safe-path.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { isUuid } from "../../../lib/text.ts";
-import { lockWork } from "../../task/files.ts";
+import { lockWork, removeUnfinished } from "../../task/files.ts";
 import { checkedManifest } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
 
@@ -75,13 +75,12 @@ export async function openBackup(directory: string, host: Host): Promise<() => v
   await files.makeDirectory(directory, 0o700);
   const busy = `another command is writing to ${directory}`;
   const release = await lockWork(join(directory, markName), busy, host);
-  if (isNew) {
-    try {
-      await files.writeAtomic(join(directory, markName), `${JSON.stringify(mark)}\n`);
-    } catch (error) {
-      release();
-      throw error;
-    }
+  try {
+    if (isNew) await files.writeAtomic(join(directory, markName), `${JSON.stringify(mark)}\n`);
+    else await removeUnfinished(directory, files);
+  } catch (error) {
+    release();
+    throw error;
   }
   return release;
 }

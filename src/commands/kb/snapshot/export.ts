@@ -14,7 +14,7 @@ import type { Journal } from "../../../lib/journal.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { lockWork } from "../../task/files.ts";
+import { lockWork, removeUnfinished } from "../../task/files.ts";
 import { readKbState } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
 import { fileHash, isBundle, notImported, readManifest, writeManifest } from "./bundle.ts";
@@ -70,6 +70,8 @@ export async function* exportBundle(
     { before: before?.state.documents ?? [], interrupted: unfinished, kept },
     files,
   );
+  const paths = new Set([...kept].map((file) => join(directory, file ?? "")));
+  await removeUnfinished(directory, files, (path) => paths.has(path));
   await journal.remove();
   const withoutFile = bundled.documents.filter(({ file }) => file === null);
   noticeResult(input, captured, withoutFile.length, context);
