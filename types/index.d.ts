@@ -73,7 +73,66 @@ export interface List<T> extends Promise<Rows<T>>, AsyncIterable<T> {}
 export interface Rows<T> extends ReadonlyArray<T>, AsyncIterable<T> {}
 
 /** A method for each operation of the API, named by its operation id. Its errors are `CliError`s. */
-export interface Client extends Operations {}
+export interface Client extends Operations {
+  /** The ids of what has a name, or the beginning of an id; a whole id is returned as it is. */
+  readonly resolve: Resolve;
+  /**
+   * The events of a run that has been started, across lost connections. Where events are missing that a server never
+   * sends again, there is an event `_gap`.
+   */
+  follow(runId: string, options?: FollowRunOptions): Run;
+  /** Starts a run of a workflow, never twice, and follows it. */
+  run(inputs: JsonObject, options?: StartRunOptions): Run;
+}
+
+/**
+ * Looks names up as the command line does. Rejects with a `CliError` `not-found`, which suggests a near name, or
+ * `refused` with the candidates of an ambiguous one. `within` has the ids of what the object belongs to.
+ */
+export interface Resolve {
+  kb(name: string): Promise<string>;
+  tag(name: string): Promise<string>;
+  document(name: string, within: { readonly dataset_id: string }): Promise<string>;
+  /** A metadata field. */
+  field(name: string, within: { readonly dataset_id: string }): Promise<string>;
+}
+
+/** Options of following a run. */
+export interface FollowRunOptions {
+  /** Ends the following; the run goes on. */
+  readonly signal?: AbortSignal;
+  /** Does it go on when the run pauses for human input (default: the result is `paused`)? */
+  readonly throughPauses?: boolean;
+}
+
+/** Options of starting a run. */
+export interface StartRunOptions extends FollowRunOptions {
+  /** A version of the workflow (default: the published one). */
+  readonly workflowId?: string;
+  /** Further fields of the request, such as `files`. */
+  readonly body?: JsonObject;
+}
+
+/** A run that is followed. Nothing is sent before it is iterated or `result` is read. */
+export interface Run extends AsyncIterable<RunEvent> {
+  /**
+   * How it ended, which a failed run tells as well; it reads the events if nobody does. Rejects if the run could not be
+   * started, or followed to its end.
+   */
+  readonly result: Promise<RunResult>;
+}
+
+/** How a run ended or paused. */
+export interface RunResult {
+  readonly runId: string;
+  /** `succeeded`, `failed`, `stopped`, `partial-succeeded` or `paused`. */
+  readonly status: string;
+  readonly error: string | null;
+  /** What the workflow has returned; empty unless it has ended. */
+  readonly outputs: JsonObject;
+  /** The open forms of a paused run. */
+  readonly forms: readonly { readonly token: string; readonly actions: readonly string[] }[];
+}
 
 /** A client of one server with one key. Nothing is connected before the first call. Throws a `CliError` `usage`. */
 export function createClient(options: ClientOptions): Client;

@@ -1,7 +1,7 @@
-import { serverEvent, eventFields } from "../../../lib/server-event.ts";
-import type { ServerEvent, EventFields } from "../../../lib/server-event.ts";
-import { finalOutcome, formIn, isSuccess } from "../../../runs/outcome.ts";
-import type { Form, RunOutcome } from "../../../runs/outcome.ts";
+import { serverEvent, eventFields } from "../lib/server-event.ts";
+import type { ServerEvent, EventFields } from "../lib/server-event.ts";
+import { finalOutcome, formIn, isSuccess } from "../runs/outcome.ts";
+import type { Form, RunOutcome } from "../runs/outcome.ts";
 import { TextGaps } from "./text-gaps.ts";
 
 /** Number of events compared at the start of a connection. */

@@ -1,12 +1,11 @@
-import type { EventBatches } from "../../../api/sse.ts";
-import { CliError } from "../../../errors.ts";
-import { backoff, delays } from "../../../lib/backoff.ts";
-import { streamRunEvents } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/outcome.ts";
-import type { Form, RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { outdatedNotice, readRunState } from "../runs/index.ts";
-import type { RunState } from "../runs/index.ts";
+import type { EventBatches } from "../api/sse.ts";
+import { CliError } from "../errors.ts";
+import { backoff, delays } from "../lib/backoff.ts";
+import { streamRunEvents } from "../operations/workflows.ts";
+import { isEnded } from "../runs/outcome.ts";
+import type { Form, RunOutcome } from "../runs/outcome.ts";
+import { outdatedNotice, stateOfRun } from "./run-state.ts";
+import type { Following, RunState } from "./run-state.ts";
 import { ReplayDetector, EventFilter, newFollowCounts } from "./event-filter.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import {
@@ -61,7 +60,7 @@ const MAX_SILENT_CONNECTIONS = 3;
  */
 export const followRun = (
   options: FollowOptions,
-  context: Context,
+  context: Following,
   counts: FollowCounts = newFollowCounts(),
 ): EventBatches<FollowResult> => new RunFollower(options, context, counts).follow();
 
@@ -79,7 +78,7 @@ interface Connection {
 
 class RunFollower {
   private readonly options: FollowOptions;
-  private readonly context: Context;
+  private readonly context: Following;
   private readonly counts: FollowCounts;
   private readonly filter: EventFilter;
   private readonly replays = new ReplayDetector();
@@ -89,7 +88,7 @@ class RunFollower {
   /** State from the run's record, once that has ended or paused without its closing event. */
   private end: RunState | undefined;
 
-  constructor(options: FollowOptions, context: Context, counts: FollowCounts) {
+  constructor(options: FollowOptions, context: Following, counts: FollowCounts) {
     const { runId, first } = options;
     this.options = options;
     this.context = context;
@@ -201,7 +200,7 @@ class RunFollower {
     const { context, filter, options } = this;
     if (filter.runId === undefined) return undefined;
     const { status } =
-      (await readRunState(filter.runId, context, { retries: 0, signal }).catch(() => {})) ?? {};
+      (await stateOfRun(filter.runId, context, { retries: 0, signal }).catch(() => {})) ?? {};
     connection.recordStatus = status;
     if (status === undefined || isEnded(status)) return status;
     const contradicts =
@@ -266,7 +265,7 @@ class RunFollower {
   ): Promise<RunState | undefined> {
     const { reconnect, throughPauses } = this.options;
     try {
-      const state = await readRunState(runId, this.context);
+      const state = await stateOfRun(runId, this.context);
       if (isEnded(state.status)) return state;
       if (state.status === "paused" && !(reconnect && throughPauses)) return state;
       if (streamError !== undefined) return { ...state, status: "failed", error: streamError };

@@ -1,15 +1,14 @@
-import type { CallOptions } from "../../../api/calls.ts";
-import type { EventBatches, EventStage } from "../../../api/sse.ts";
-import { ApiError, CliError, startRefused } from "../../../errors.ts";
-import { commandLine } from "../../../lib/command-line.ts";
-import type { Host } from "../../../host/host.ts";
-import { isObject } from "../../../lib/json.ts";
-import { pipe } from "../../../lib/pipe.ts";
-import { serverEvent } from "../../../lib/server-event.ts";
-import type { ServerEvent } from "../../../lib/server-event.ts";
-import type { AnyOperation, InputOf } from "../../../operations/operation.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { waitForRun } from "../runs/index.ts";
+import type { CallOptions } from "../api/calls.ts";
+import type { EventBatches, EventStage } from "../api/sse.ts";
+import { ApiError, CliError, startRefused } from "../errors.ts";
+import { commandLine } from "../lib/command-line.ts";
+import { waitForRun } from "./run-state.ts";
+import type { Following } from "./run-state.ts";
+import { isObject } from "../lib/json.ts";
+import { pipe } from "../lib/pipe.ts";
+import { serverEvent } from "../lib/server-event.ts";
+import type { ServerEvent } from "../lib/server-event.ts";
+import type { AnyOperation, InputOf } from "../operations/operation.ts";
 
 /** An open event stream that can be closed at any time. */
 export interface EventStream {
@@ -22,7 +21,7 @@ export interface EventStream {
 export async function openStream<O extends AnyOperation>(
   operation: O,
   input: InputOf<O>,
-  context: Context,
+  context: Pick<Following, "api">,
   options: CallOptions = {},
 ): Promise<EventStream> {
   const closed = new AbortController();
@@ -34,7 +33,7 @@ export async function openStream<O extends AnyOperation>(
 export async function startStream<O extends AnyOperation>(
   operation: O,
   input: InputOf<O>,
-  context: Context,
+  context: Pick<Following, "api">,
 ): Promise<EventStream> {
   const { events, close } = await openStream(operation, input, context);
   return { events: pipe(events, checkStart()), close };
@@ -44,7 +43,7 @@ export async function startStream<O extends AnyOperation>(
 export function recordedEnd(
   workflow_run_id: string,
   through_pauses: boolean,
-  context: Context,
+  context: Following,
 ): EventStream {
   async function* events(): EventBatches {
     await context.notice(
@@ -121,7 +120,7 @@ function startRejected(
 export function reasonToReconnect(
   thrown: unknown,
   runId: string | undefined,
-  context: Context,
+  context: Following,
 ): string {
   const error = explainError(thrown, runId, context);
   if (context.signal.aborted) throw error;
@@ -137,7 +136,11 @@ export function reasonToReconnect(
 }
 
 /** Adds a hint: how to resume, or why the run was not found. */
-export function explainError(error: unknown, runId: string | undefined, context: Context): unknown {
+export function explainError(
+  error: unknown,
+  runId: string | undefined,
+  context: Following,
+): unknown {
   if (context.signal.aborted) return withResumeHint(error, runId);
   return error instanceof ApiError && error.kind === "not-found"
     ? error.with({ hint: whyNotFound() })
@@ -152,7 +155,7 @@ const whyNotFound = (): string =>
 export function explainFormError(
   error: unknown,
   runId: string | undefined,
-  context: Context,
+  context: Following,
 ): unknown {
   if (context.signal.aborted) return withResumeHint(error, runId);
   if (!(error instanceof CliError)) return error;
@@ -229,7 +232,10 @@ export type SilenceWatch = ReturnType<typeof watchSilence>;
  * silenced stream misses comes with a snapshot when the server closes it after five minutes, or with
  * the end of the run; either way a gap is announced.
  */
-export function watchSilence({ contradiction, leave, report }: SilenceOptions, host: Host) {
+export function watchSilence(
+  { contradiction, leave, report }: SilenceOptions,
+  host: Following["host"],
+) {
   const stopped = new AbortController();
   const { signal } = stopped;
   let lastEventAt = host.elapsed();

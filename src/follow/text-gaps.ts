@@ -1,6 +1,6 @@
-import type { ServerEvent } from "../../../lib/server-event.ts";
-import { isObject } from "../../../lib/json.ts";
-import { digestIn, printedValue, RunTexts, TextDigest } from "../../../runs/text.ts";
+import type { ServerEvent } from "../lib/server-event.ts";
+import { isObject } from "../lib/json.ts";
+import { digestIn, printedValue, RunTexts, TextDigest } from "../runs/text.ts";
 
 /** Text that was missed, and its place in the outputs. */
 export interface MissingText {

@@ -1,4 +1,10 @@
-import type { Client, ClientOptions, RequestOptions } from "../../types/index.d.ts";
+import type {
+  Client,
+  ClientOptions,
+  Operations,
+  RequestOptions,
+  Resolve,
+} from "../../types/index.d.ts";
 import { apiClient } from "../api/client.ts";
 import type { ApiClient } from "../api/client.ts";
 import type { ClientSetup } from "../api/calls.ts";
@@ -13,14 +19,47 @@ import { operations } from "../operations/index.ts";
 import { isList } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { newSecrets } from "../redact/keys.ts";
+import type { Lookup } from "../resolve/listings.ts";
+import { runsOf } from "./runs.ts";
 
 export { ApiError, CliError, exitCodes } from "../errors.ts";
 
 /** A client of one server with one key. Nothing is connected before the first call. Throws usage. */
 export function createClient(options: ClientOptions): Client {
-  const api = apiClient(setupOf(options));
+  const setup = setupOf(options);
+  const api = apiClient(setup);
   const methods = Object.entries(rowsById()).map(([id, rows]) => [id, methodOf(id, rows, api)]);
-  return Object.fromEntries(methods) as Client; // types/operations.d.ts is made from the same rows
+  return {
+    ...(Object.fromEntries(methods) as Operations), // types/operations.d.ts is made from the same rows
+    resolve: resolverOf(api, setup),
+    ...runsOf(api, setup),
+  };
+}
+
+/** Looks names up through a client. */
+function resolverOf(api: ApiClient, { notice }: ClientSetup): Resolve {
+  const lookup: Lookup = {
+    effect: "reads",
+    rows: (row, input) => api.rows(row, input),
+    one: (row, input) => api.call(row, input),
+    base: () => Promise.resolve(undefined),
+    followedRuns: () => Promise.resolve([]),
+    entered: () => {},
+    trace: () => Promise.resolve(),
+    notice,
+  };
+  const resolve =
+    (noun: keyof Resolve) =>
+    async (name: string, within: Values = {}) => {
+      const { resolveName } = await import("../resolve/resolve-names.ts");
+      return (await resolveName(noun, name, within, lookup)).id;
+    };
+  return {
+    kb: resolve("kb"),
+    tag: resolve("tag"),
+    document: resolve("document"),
+    field: resolve("field"),
+  };
 }
 
 /** The rows of the table by operation id, that of a command first: those of one id differ by a constant field. */

@@ -1,5 +1,5 @@
-import { commandLine } from "../../lib/command-line.ts";
-import type { ListedNoun, Noun } from "../../operations/operation.ts";
+import { commandLine } from "../lib/command-line.ts";
+import type { ListedNoun, Noun } from "../operations/operation.ts";
 
 /** What an argument names, and where its names and IDs are found. */
 export interface NounWords {

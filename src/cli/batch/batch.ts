@@ -178,7 +178,7 @@ async function attempt(
     const noun = row.creates;
     if (globals.ifNotExists && noun !== undefined && isAlreadyExists(error)) {
       const name = `name:${String(input["name"])}`;
-      const { resolveName } = await import("../resolve/resolve-names.ts");
+      const { resolveName } = await import("../../resolve/resolve-names.ts");
       const { id } = await resolveName(noun, name, input, lookupOf(session));
       return ended(number, "skipped", id);
     }

@@ -22,7 +22,7 @@ import type { ReadRows } from "./row-input.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { resolvedInput, lookupOf } from "../resolve/resolve-input.ts";
-import type { Lookup } from "../resolve/listings.ts";
+import type { Lookup } from "../../resolve/listings.ts";
 import { isAlreadyDeleted } from "../execute/row-values.ts";
 import { rowPlace } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";

@@ -9,9 +9,9 @@ import type { Session } from "../execute/session.ts";
 import type { Command } from "../parse/command.ts";
 import { optionsFor } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { listings } from "../resolve/listings.ts";
+import { listings } from "../../resolve/listings.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
-import { resolveName } from "../resolve/resolve-names.ts";
+import { resolveName } from "../../resolve/resolve-names.ts";
 
 interface NameQuery {
   readonly command: Command;

@@ -6,7 +6,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
-import { listCommand, nouns } from "../resolve/nouns.ts";
+import { listCommand, nouns } from "../../resolve/nouns.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
 
 interface Failure extends RejectedLine {

@@ -321,7 +321,7 @@ async function existingObject(
 ): Promise<unknown> {
   const noun = command.row?.creates;
   if (noun === undefined) throw error;
-  const { resolveName } = await import("../resolve/resolve-names.ts");
+  const { resolveName } = await import("../../resolve/resolve-names.ts");
   const name = `name:${String(ids["name"])}`;
   const { object } = await resolveName(noun, name, ids, lookupOf(session));
   const different = isObject(object)

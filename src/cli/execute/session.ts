@@ -93,7 +93,7 @@ export function openSession(opening: Opening): Session {
     api: client.api,
     ...messages,
     async resolveId(noun, text) {
-      const { resolveName } = await import("../resolve/resolve-names.ts");
+      const { resolveName } = await import("../../resolve/resolve-names.ts");
       return (await resolveName(noun, text, {}, lookupOf(session))).id;
     },
     enteredName: (id) => log.names.get(id) ?? id,

@@ -10,8 +10,8 @@ import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { rulesOf } from "../parse/command-list.ts";
 import { helpHint } from "../parse/input.ts";
-import type { Lookup } from "./listings.ts";
-import type { Resolved } from "./resolve-names.ts";
+import type { Lookup } from "../../resolve/listings.ts";
+import type { Resolved } from "../../resolve/resolve-names.ts";
 
 type ResolvedRefs = Map<Noun | ListedNoun, Resolved>;
 
@@ -35,7 +35,7 @@ export async function resolvedInput(
   const object = async (noun: Noun) => {
     const found = behind.get(noun);
     if (!found) return undefined;
-    const { objectOf } = await import("./resolve-names.ts");
+    const { objectOf } = await import("../../resolve/resolve-names.ts");
     found.object = await objectOf(noun, found, known, lookup);
     return isObject(found.object) ? found.object : undefined;
   };
@@ -61,7 +61,7 @@ async function resolveRefs(
   });
   if (refs.length === 0) return;
   // Loaded on demand: it imports the list operations of both programs.
-  const { requireKnown, resolveName } = await import("./resolve-names.ts");
+  const { requireKnown, resolveName } = await import("../../resolve/resolve-names.ts");
   for (const { name, value, noun, checked } of refs) {
     const ids: string[] = [];
     const unseen: string[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { serverEvent } from "../../../src/lib/server-event.ts";
-import { Deduplicator, ReplayDetector } from "../../../src/commands/wf/follow/event-filter.ts";
+import { Deduplicator, ReplayDetector } from "../../../src/follow/event-filter.ts";
 
 type Event = readonly [kind: string, data?: object | undefined, envelope?: object];
 

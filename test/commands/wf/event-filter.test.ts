@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { serverEvent } from "../../../src/lib/server-event.ts";
-import { EventFilter, newFollowCounts } from "../../../src/commands/wf/follow/event-filter.ts";
+import { EventFilter, newFollowCounts } from "../../../src/follow/event-filter.ts";
 
 const id = "r";
 const event = (kind: string, data: object = {}) =>

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { readEvents } from "../../../src/api/sse.ts";
-import { checkStart } from "../../../src/commands/wf/follow/open-stream.ts";
+import { checkStart } from "../../../src/follow/open-stream.ts";
 import { CliError } from "../../../src/errors.ts";
 import { pipe } from "../../../src/lib/pipe.ts";
 import { exchanges, streamed } from "../../lib/recordings.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { serverEvent } from "../../../src/lib/server-event.ts";
-import { TextGaps } from "../../../src/commands/wf/follow/text-gaps.ts";
-import type { MissingText } from "../../../src/commands/wf/follow/text-gaps.ts";
+import { TextGaps } from "../../../src/follow/text-gaps.ts";
+import type { MissingText } from "../../../src/follow/text-gaps.ts";
 
 const gap = Symbol("gap");
 type Step = readonly [kind: string, data?: object | undefined, envelope?: object] | typeof gap;

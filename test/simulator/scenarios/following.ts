@@ -185,13 +185,13 @@ export const following: Scenario = {
   guards: [
     {
       name: "events come again after a reconnect",
-      file: "src/commands/wf/follow/event-filter.ts",
+      file: "src/follow/event-filter.ts",
       from: "if (!this.deduplicator.isNew(event)) {",
       to: "if (!this.deduplicator.isNew(event) && !this.hasReconnected) {",
     },
     {
       name: "the place of a gap is not remembered",
-      file: "src/commands/wf/follow/event-filter.ts",
+      file: "src/follow/event-filter.ts",
       from: "this.text.markGap();",
       to: "",
     },
@@ -203,13 +203,13 @@ export const following: Scenario = {
     },
     {
       name: "a silent line is trusted",
-      file: "src/commands/wf/follow/open-stream.ts",
+      file: "src/follow/open-stream.ts",
       from: "return leave(status);",
       to: "return;",
     },
     {
       name: "text from before the first event is not told",
-      file: "src/commands/wf/follow/text-gaps.ts",
+      file: "src/follow/text-gaps.ts",
       from: "|| (this.late && this.hasFollowed)",
       to: "",
     },

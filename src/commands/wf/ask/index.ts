@@ -14,7 +14,8 @@ import type { CitedChunk } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isChatMode } from "../app/index.ts";
 import { runFields, traceEvents } from "../expect/index.ts";
-import { followDisplayed, startStream } from "../follow/index.ts";
+import { followDisplayed } from "../follow/index.ts";
+import { startStream } from "../../../follow/open-stream.ts";
 import { appFields } from "../forms/index.ts";
 import { isModelLimit, ReplyPrinter } from "../chat/index.ts";
 

@@ -8,7 +8,7 @@ import { ask } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { requireKind } from "../app/index.ts";
 import { printCitations, raiseReply, warnAboutConversation } from "./send.ts";
-import { startStream } from "../follow/index.ts";
+import { startStream } from "../../../follow/open-stream.ts";
 import {
   appFields,
   askFields,

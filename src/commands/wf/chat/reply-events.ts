@@ -14,7 +14,7 @@ import type { RunOutcome } from "../../../runs/outcome.ts";
 import { TextSoFar, textOfOutputs } from "../../../runs/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { TextStream, followDisplayed } from "../follow/index.ts";
-import type { EventStream } from "../follow/index.ts";
+import type { EventStream } from "../../../follow/open-stream.ts";
 import type { AnswerPause } from "../forms/index.ts";
 
 /** The end of a reply, with the outcome of the run behind it if there is one. */

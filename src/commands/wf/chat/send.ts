@@ -13,7 +13,7 @@ import type { ChatResponse } from "../../../operations/chats.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { finalOutcome, raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { startStream } from "../follow/index.ts";
+import { startStream } from "../../../follow/open-stream.ts";
 import { assignedInputs, promptsForForms } from "../forms/index.ts";
 import type { chatParams, completionParams } from "./command.ts";
 import { ReplyPrinter, blockingFailure, citations, replyForm } from "./reply-events.ts";

@@ -9,8 +9,10 @@ import type { Input } from "../../../operations/operation.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
-import { followDisplayed, newFollowCounts, TextStream } from "../follow/index.ts";
-import type { FollowCounts, FollowResult } from "../follow/index.ts";
+import { followDisplayed, TextStream } from "../follow/index.ts";
+import { newFollowCounts } from "../../../follow/event-filter.ts";
+import type { FollowCounts } from "../../../follow/event-filter.ts";
+import type { FollowResult } from "../../../follow/follow.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import type { eventsParams } from "./command.ts";
 

@@ -9,7 +9,7 @@ import { endingOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutput, writeOutput } from "../../task/files.ts";
-import type { FollowResult } from "../follow/index.ts";
+import type { FollowResult } from "../../../follow/follow.ts";
 import {
   checkExpectation,
   gateError,

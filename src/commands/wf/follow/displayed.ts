@@ -6,6 +6,10 @@ import { isObject, valueAt } from "../../../lib/json.ts";
 import { pipe } from "../../../lib/pipe.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
+import type { FollowCounts } from "../../../follow/event-filter.ts";
+import { followRun } from "../../../follow/follow.ts";
+import type { FollowOptions } from "../../../follow/follow.ts";
+import { isResumedChatflow } from "../../../follow/text-gaps.ts";
 import { getForm } from "../../../operations/forms.ts";
 import { redactText } from "../../../redact/text.ts";
 import { endingOf, finalOutcome, isEnded, isSuccess } from "../../../runs/outcome.ts";
@@ -13,18 +17,22 @@ import { RunTexts, TextBuffer, textOfOutputs } from "../../../runs/text.ts";
 import type { Piece, TextChange } from "../../../runs/text.ts";
 import { nodeError } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { saveRun } from "../runs/index.ts";
+import { following, saveRun } from "../runs/index.ts";
 import type { NodeFailure } from "../runs/index.ts";
-import { followRun } from "./follow.ts";
-import { isResumedChatflow } from "./text-gaps.ts";
 
 type Batch = readonly ServerEvent[];
 
 /** Follows a run whose events are displayed. Throws and returns what `followRun` does. */
 export const followDisplayed = (
-  ...[options, context, counts]: Parameters<typeof followRun>
+  options: FollowOptions,
+  context: Context,
+  counts?: FollowCounts,
 ): ReturnType<typeof followRun> =>
-  pipe(followRun(options, context, counts), warnAboutGaps(context), rememberRun(context));
+  pipe(
+    followRun(options, following(context), counts),
+    warnAboutGaps(context),
+    rememberRun(context),
+  );
 
 /** Adds the text of forms, and warns where text may be missing. */
 function warnAboutGaps(context: Context): EventStage {

@@ -13,7 +13,7 @@ import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { formIn, submitCommand } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { openStream } from "../follow/index.ts";
+import { openStream } from "../../../follow/open-stream.ts";
 import { pausedRuns, saveRun } from "../runs/index.ts";
 import type { formListParams, ListedForm } from "./command.ts";
 

@@ -11,7 +11,8 @@ import { endingOf, isEnded } from "../../../runs/outcome.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { traceEvents } from "../expect/index.ts";
-import { followRun } from "../follow/index.ts";
+import { followRun } from "../../../follow/follow.ts";
+import { following } from "../runs/index.ts";
 import { RECORDING_VERSION } from "./write.ts";
 import type { RecordingEnd } from "./write.ts";
 
@@ -64,10 +65,10 @@ const mixedRuns = (path: string, { runId = "" }: RunTrace): CliError =>
 
 async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace> {
   const trace = new RunTrace();
-  const following = { runId, reconnect: true, throughPauses: false, snapshot: true };
+  const followed = { runId, reconnect: true, throughPauses: false, snapshot: true };
   let problem: CliError | undefined;
   try {
-    const events = pipe(followRun(following, context), traceEvents(trace, context));
+    const events = pipe(followRun(followed, following(context)), traceEvents(trace, context));
     trace.status = endingOf((await resultOfStream(events)).outcome);
   } catch (error) {
     // The nodes received so far are still worth showing.

@@ -9,7 +9,7 @@ import { recordingText, redactKeys } from "../../../redact/text.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
-import type { FollowResult } from "../follow/index.ts";
+import type { FollowResult } from "../../../follow/follow.ts";
 import { saveRun } from "../runs/index.ts";
 import type { recordingParams } from "./command.ts";
 

@@ -18,8 +18,10 @@ import { isSuccess, outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { asEvents } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
-import { TextStream, followDisplayed, noRunId, startStream } from "../follow/index.ts";
-import type { EventStream, FollowResult } from "../follow/index.ts";
+import { TextStream, followDisplayed } from "../follow/index.ts";
+import { noRunId, startStream } from "../../../follow/open-stream.ts";
+import type { EventStream } from "../../../follow/open-stream.ts";
+import type { FollowResult } from "../../../follow/follow.ts";
 import {
   formAnswerer,
   promptsForForms,

@@ -1,7 +1,8 @@
 import { commandLine } from "../../../lib/command-line.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { isEnded, isSuccess } from "../../../runs/outcome.ts";
-import { outdatedNotice, readRunState, loadRun } from "../runs/index.ts";
+import { outdatedNotice } from "../../../follow/run-state.ts";
+import { readRunState, loadRun } from "../runs/index.ts";
 import { noticeForms } from "../forms/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 

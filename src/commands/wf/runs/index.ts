@@ -1,12 +1,11 @@
 export {
-  outdatedNotice,
+  following,
   readRunState,
   loadRun,
   pausedRuns,
   runOfForm,
   savedRuns,
   saveRun,
-  waitForRun,
 } from "./run-state.ts";
-export type { RunState, NodeFailure } from "./run-state.ts";
+export type { NodeFailure } from "./run-state.ts";
 export { chooseRun, inputsIn, shownInput } from "./choose-run.ts";
