@@ -52,26 +52,31 @@ async function makeBlob(folder) {
   });
   const node = nodeFor(here).program;
   const native = target === here;
-  const assets = Object.fromEntries(readdirSync(dist).map((name) => [name, join(dist, name)]));
+  const assets = Object.fromEntries(
+    readdirSync(dist)
+      .sort()
+      .map((name) => [name, join(dist, name)]),
+  );
   assets["LICENSES.txt"] = join(folder, "LICENSES.txt");
   writeFileSync(assets["LICENSES.txt"], licenses());
   if (native) {
     const caches = join(folder, "caches");
     mkdirSync(caches);
     const compiler = join(root, "scripts", "binary", "compile.cjs");
-    run("compiling the files", node, [compiler, dist, caches]);
-    for (const name of readdirSync(caches)) assets[name] = join(caches, name);
+    // With a seed that is known, what is compiled has the same bytes each time.
+    run("compiling the files", node, ["--hash-seed=1", compiler, dist, caches]);
+    for (const name of readdirSync(caches).sort()) assets[name] = join(caches, name);
   }
+  // The path of the main script becomes a part of the file, and so would what V8 compiles of it with any seed.
   const config = {
-    main: join(folder, "start.cjs"),
-    output: join(folder, "blob"),
+    main: "start.cjs",
+    output: "blob",
     disableExperimentalSEAWarning: true,
-    useCodeCache: native,
     assets,
   };
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
-  run("packing the files", node, ["--experimental-sea-config", join(folder, "config.json")]);
-  return config.output;
+  run("packing the files", node, ["--experimental-sea-config", "config.json"], { cwd: folder });
+  return join(folder, config.output);
 }
 
 async function build(folder) {

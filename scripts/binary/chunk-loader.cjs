@@ -44,6 +44,8 @@ function compiledInFull(filename, source) {
   // With an offset, because V8 would return the script as it was compiled before.
   const script = compile(filename, source, { columnOffset: 1 });
   setFlagsFromString("--lazy");
+  // The seed that made the code reproducible: V8 refuses code that was compiled with other flags than it has.
+  setFlagsFromString("--hash-seed=0");
   return script.createCachedData();
 }
 

@@ -1,0 +1,217 @@
+/** What `npm run release` makes: the same bytes each time, and installed where there is no Node.js. */
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { afterFile } from "../lib/cleanup.ts";
+import { textOf } from "../lib/pages.ts";
+import { root } from "../lib/paths.ts";
+import { temporaryDirectory } from "../lib/support.ts";
+
+const folder = await temporaryDirectory();
+const release = join(folder, "release");
+let names: readonly string[] = [];
+
+function make(target: string): readonly string[] {
+  execFileSync(process.execPath, [join(root, "scripts", "release.mjs"), target], { cwd: root });
+  return readdirSync(target).sort();
+}
+const nameOf = (pattern: RegExp) => names.find((name) => pattern.test(name)) ?? expect.fail();
+const bytesOf = (path: string) => readFileSync(path);
+
+beforeAll(() => {
+  names = make(release);
+});
+
+/** Runs a program without waiting for the event loop. */
+function ran(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd: folder,
+    encoding: "utf8",
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env },
+  });
+  if (error) throw error;
+  return { exit: status, text: `${stdout}${stderr}` };
+}
+
+test("the sums are those of all files", () => {
+  expect(names).toHaveLength(7);
+  expect(ran("sh", ["-c", `cd ${release} && sha256sum -c SHA256SUMS`])).toMatchObject({ exit: 0 });
+  const listed = readFileSync(join(release, "SHA256SUMS"), "utf8").trim().split("\n");
+  const others = names.filter((name) => name !== "SHA256SUMS");
+  expect(listed.map((line) => line.slice(66))).toEqual(others);
+});
+
+test("package, .deb, bundle and list have the same bytes when they are made again", () => {
+  make(join(folder, "again"));
+  for (const kind of [/\.tgz$/, /\.deb$/, /\.mcpb$/, /\.cdx\.json$/]) {
+    const name = nameOf(kind);
+    expect(bytesOf(join(folder, "again", name)).equals(bytesOf(join(release, name))), name).toBe(
+      true,
+    );
+  }
+});
+
+test("the list of what is inside is CycloneDX, without references to the outside", () => {
+  const text = readFileSync(join(release, nameOf(/\.cdx\.json$/)), "utf8");
+  expect(text).not.toMatch(/https?:|externalReferences/);
+  const bom = JSON.parse(text) as {
+    readonly bomFormat: string;
+    readonly components: readonly { readonly name: string; readonly purl: string }[];
+  };
+  expect(bom.bomFormat).toBe("CycloneDX");
+  const packaged = readFileSync(join(root, "dist", "LICENSES.txt"), "utf8");
+  for (const { name, purl } of bom.components) {
+    expect(packaged).toContain(`${name} `);
+    expect(purl).toMatch(/^pkg:npm\/(%40[\w.-]+\/)?[\w.-]+@\d/);
+  }
+  expect(bom.components.map(({ name }) => name)).toContain("undici");
+});
+
+describe("install.sh", () => {
+  const install = (from: string, home: string) =>
+    ran("sh", [join(release, "install.sh"), "--from", from], { HOME: home });
+
+  test("installs for this user, and again over what runs", async () => {
+    const home = await temporaryDirectory();
+    for (const _ of [1, 2]) expect(install(release, home)).toMatchObject({ exit: 0 });
+    expect(readdirSync(join(home, ".local", "bin")).sort()).toEqual(["kb", "wf"]);
+    const version = ran(join(home, ".local", "bin", "wf"), ["--version"], { HOME: home });
+    expect(version.text).toMatch(/^wf \d/);
+  });
+
+  test("takes a release from a server", async () => {
+    const server = createServer(({ url = "" }, response) => {
+      const path = join(release, url);
+      response.writeHead(existsSync(path) ? 200 : 404);
+      response.end(existsSync(path) ? readFileSync(path) : "");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    afterFile(() => void server.close());
+    const home = await temporaryDirectory();
+    const { port } = server.address() as AddressInfo;
+    // The server is in this process, which must not wait.
+    const { spawn } = await import("node:child_process");
+    const line = [join(release, "install.sh"), "--from", `http://127.0.0.1:${port}`];
+    const child = spawn("sh", line, { env: { PATH: process.env["PATH"], HOME: home } });
+    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+    expect(existsSync(join(home, ".local", "bin", "kb"))).toBe(true);
+  });
+
+  test.each([
+    ["another program", (at: string) => writeFileSync(at, "#!/bin/sh\necho stolen\n")],
+    ["a missing one", (at: string) => execFileSync("rm", [at])],
+  ])("installs nothing of a release with %s", async (_, damage) => {
+    const [home, from] = [await temporaryDirectory(), join(await temporaryDirectory(), "release")];
+    cpSync(release, from, { recursive: true });
+    damage(join(from, nameOf(/-linux-/)));
+    const { exit, text } = install(from, home);
+    expect(exit).toBe(1);
+    expect(text).toMatch(/^(cp: .*\n)?install\.sh: (the checksum|cannot read)/);
+    expect(existsSync(join(home, ".local"))).toBe(false);
+  });
+
+  test("does not take plain HTTP from elsewhere", async () => {
+    const { exit, text } = install("http://example.com/release", await temporaryDirectory());
+    expect({ exit, text }).toEqual({ exit: 1, text: "install.sh: only https is taken\n" });
+  });
+});
+
+const hasDebian = process.getuid?.() === 0 && spawnSync("debootstrap", ["--version"]).status === 0;
+
+describe.skipIf(!hasDebian)("a Debian without Node.js (needs root and debootstrap)", () => {
+  const system = join(folder, "system");
+  const inside = (line: string) =>
+    ran("chroot", [system, "/bin/sh", "-c", line], { HOME: "/root" });
+
+  beforeAll(() => {
+    execFileSync("debootstrap", ["--variant=minbase", "bookworm", system], { stdio: "ignore" });
+    cpSync(release, join(system, "release"), { recursive: true });
+    cpSync(join(root, "examples"), join(system, "tour", "examples"), { recursive: true });
+    // The tour's directory for temporary files has the same path here and there.
+    const alias = join(system, system);
+    mkdirSync(alias, { recursive: true });
+    symlinkSync("/tmp", join(alias, "tmp"));
+  });
+
+  /** The tour of `npm start`, with programs that run inside. */
+  function tour(programs: string) {
+    const wrappers = join(folder, `wrappers${programs.replaceAll("/", "-")}`);
+    mkdirSync(wrappers);
+    for (const name of ["kb", "wf"]) {
+      const script = `cd /tour && exec ${programs}/"$0" "$@"`;
+      const line = `exec /usr/sbin/chroot ${system} /bin/sh -c '${script}' ${name} "$@"`;
+      writeFileSync(join(wrappers, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+    }
+    const line = [join(root, "scripts", "start.mjs"), "--binary", wrappers];
+    return ran(process.execPath, line, { TMPDIR: join(system, "tmp") });
+  }
+
+  /** The lines of the README that install what a release has. */
+  const [one = "", other = ""] =
+    /^(sh release\/.*)\n(apt .*)$/m
+      .exec(textOf("README.md"))
+      ?.slice(1)
+      .map((line) => line.replace(/ +#.*/, "")) ?? [];
+
+  test.each([
+    ["the single file", one, "/root/.local/bin"],
+    ["the .deb", other, "/usr/bin"],
+  ])("the README's line installs %s, and the tour passes", (_, line, programs) => {
+    expect(inside("command -v node").exit).not.toBe(0);
+    const installed = inside(`cd / && ${line}`);
+    expect(installed.exit, installed.text).toBe(0);
+    const { exit, text } = tour(programs);
+    expect(text).not.toMatch(/The tour stopped|\(node:\d+\)/);
+    expect(exit, text).toBe(0);
+  });
+
+  test("the .deb names the libraries that it needs, and is removed without a trace", () => {
+    const needs = ran("dpkg-deb", ["-f", join(release, nameOf(/\.deb$/)), "Depends"]).text;
+    expect(needs).toMatch(/^libc6 \(>= [\d.]+\), libstdc\+\+6 \(>= [\d.]+\), libgcc-s1\n$/);
+    expect(inside("dpkg --purge kb-wf").exit).toBe(0);
+    expect(inside("ls /usr/bin/kb /usr/share/man/man1/kb.1.gz").exit).not.toBe(0);
+  });
+});
+
+test("the bundle for MCP clients starts a server with the key of its settings", async () => {
+  const place = await temporaryDirectory();
+  execFileSync("python3", ["-m", "zipfile", "-e", join(release, nameOf(/\.mcpb$/)), place]);
+  const manifest = JSON.parse(readFileSync(join(place, "manifest.json"), "utf8")) as {
+    readonly server: { readonly entry_point: string; readonly mcp_config: { args: string[] } };
+    readonly user_config: { readonly key: { readonly sensitive: boolean } };
+  };
+  expect(manifest.user_config.key.sensitive).toBe(true);
+  const { entry_point: entry, mcp_config: config } = manifest.server;
+  expect(existsSync(join(place, entry))).toBe(true);
+  const args = config.args.map((each) => each.replace("${__dirname}", place));
+  const hello = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: {
+      protocolVersion: "2025-06-18",
+      capabilities: {},
+      clientInfo: { name: "test", version: "1" },
+    },
+  };
+  const { stdout } = spawnSync(process.execPath, args, {
+    encoding: "utf8",
+    input: `${JSON.stringify(hello)}\n`,
+    env: { HOME: dirname(place), KB_BASE_URL: "http://127.0.0.1:9/v1", KB_KEY: "dataset-x" },
+  });
+  expect(JSON.parse(stdout.split("\n")[0] ?? "")).toMatchObject({
+    id: 1,
+    result: { serverInfo: { name: expect.stringContaining("kb") as string } },
+  });
+});
