@@ -33,7 +33,8 @@ export async function checkValue(
   sources: Sources,
 ): Promise<unknown> {
   if (param.many) {
-    const items = Array.isArray(typed) ? (typed as readonly string[]) : [String(typed)];
+    const words = Array.isArray(typed) ? (typed as readonly string[]) : [String(typed)];
+    const items = param.kind === "choice" ? words.flatMap((word) => word.split(",")) : words;
     const values: unknown[] = [];
     for (const item of items) values.push(await checks[param.kind](label, param, item, sources));
     if (param.length)

@@ -414,3 +414,45 @@ describe("the command line", () => {
     expect(await close()).toMatchObject({ exit: 143, err: "" });
   });
 });
+
+describe("tool sets", () => {
+  test.each([
+    [
+      ["--toolset", "search"],
+      ["search", "read", "list", "show"],
+      ["doc_list", "find_tools"],
+    ],
+    [["--toolset", "search,documents"], ["search", "doc_list", "chunk_show"], ["tag_list"]],
+    [["--toolset", "admin", "--allow", "write,delete"], ["create", "tag_delete"], ["doc_delete"]],
+    [["--toolset", "find"], ["search", "find_tools", "call_tool"], ["doc_list"]],
+  ])("%j", async (flags, there, missing) => {
+    const names = await toolsOf(await start(...flags));
+    expect(names).toEqual(expect.arrayContaining(there));
+    expect(names.filter((name) => missing.includes(name))).toEqual([]);
+  });
+
+  test("find_tools finds what call_tool calls, as its schema says", async () => {
+    const { client, use, fail } = await start("--toolset", "find", "--allow", "write");
+    const { value } = await use("find_tools", { query: "create tag" });
+    expect(value["items"][0]).toMatchObject({
+      name: "tag_create",
+      inputSchema: { type: "object" },
+    });
+    await use("call_tool", { name: "tag_create", arguments: { name: "found" } });
+    expect((await use("call_tool", { name: "tag_list" })).text).toContain("found");
+    const wrong = await fail("call_tool", { name: "tag_create", arguments: { nam: "x" } });
+    expect(wrong.text).toContain('unknown argument "nam"');
+    expect((await fail("call_tool", { name: "tag_delete" })).text).toContain("unknown tool");
+    const { tools } = await client.listTools();
+    expect(tools.find(({ name }) => name === "call_tool")?.annotations).toMatchObject({
+      readOnlyHint: false,
+      destructiveHint: false,
+    });
+  });
+
+  test("a set that does not exist is named", async () => {
+    const ran = await server.cli(["kb", "mcp", "--toolset", "serch"]);
+    expect(ran).toMatchObject({ exit: 2 });
+    expect(ran.err).toContain("is not one of search, documents, admin, find");
+  });
+});

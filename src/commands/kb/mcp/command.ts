@@ -9,7 +9,12 @@ import { task } from "../../task/command-spec.ts";
 import { mcpAddress, mcpClient, mcpConfigSpec } from "../../shared/mcp/index.ts";
 
 const allowed = {
-  allow: local.choice(["write", "delete"], "What clients may do beside reading", { many: true }),
+  allow: local.choice(["write", "delete"], "What clients may do beside reading", {
+    many: true,
+  }),
+  toolset: local.choice(["search", "documents", "admin", "find"], "Only these tools", {
+    many: true,
+  }),
   kb: local.text("Only this knowledge base, name or ID", { many: true, placeholder: "kb" }),
 };
 
@@ -20,13 +25,18 @@ export const kbMcp = task({
   action: "serve clients",
   summary: "Serve knowledge bases to AI assistants (MCP)",
   about:
-    "A server for clients of the Model Context Protocol, such as Claude, Cursor, VS Code and Codex:\n`kb mcp config` prints the lines for their files. Its tools search, read and list; its resources are\ndocuments, as kb://Handbook/leave.md. Clients can only read, unless --allow is given. A read-only\nprofile wins over --allow.\n\nstdout belongs to the protocol. --http serves several clients on an address of this machine alone, and\nprints a token that they must send.",
+    "A server for clients of the Model Context Protocol, such as Claude, Cursor, VS Code and Codex:\n`kb mcp config` prints the lines for their files. Its tools search, read and list; its resources are\ndocuments, as kb://Handbook/leave.md. Clients can only read, unless --allow is given. A read-only\nprofile wins over --allow. --toolset find offers searching and reading, and two tools that find and call\nthe others.\n\nstdout belongs to the protocol. --http serves several clients on an address of this machine alone, and\nprints a token that they must send.",
   params: kbMcpParams,
   returns: noContent,
   sends: [listKnowledgeBases, getKnowledgeBase, searchKnowledgeBase, listDocuments, getDocument],
   effect: "reads",
   serves: true,
-  examples: ["kb mcp", "kb mcp --kb Handbook --allow write", "kb mcp --http 127.0.0.1:8800"],
+  examples: [
+    "kb mcp",
+    "kb mcp --kb Handbook --allow write",
+    "kb mcp --toolset search,documents",
+    "kb mcp --http 127.0.0.1:8800",
+  ],
 });
 
 const mcpConfigParams = { ...allowed, client: mcpClient };

@@ -2,6 +2,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { CallableCommand } from "../../task/command-runner.ts";
 import type { Context } from "../../task/command-spec.ts";
 import {
+  chosenTools,
   commandTool,
   isOffered,
   isPermitted,
@@ -26,7 +27,7 @@ import { readTool, searchTool } from "./tools.ts";
 
 /** Serves the knowledge bases to a client until it leaves. */
 export async function run(
-  { allow = [], kb = [], http }: Input<typeof kbMcpParams>,
+  { allow = [], kb = [], toolset = [], http }: Input<typeof kbMcpParams>,
   context: Context,
 ): Promise<void> {
   const runner = await context.commands();
@@ -64,13 +65,15 @@ export async function run(
   const offer: Offer = {
     title: "Knowledge bases",
     instructions: instructions(permissions),
-    tools,
+    tools: chosenTools(tools, sets, toolset),
     prompts,
     resources: resourcesOf(documents),
     complete: completeName(documents),
   };
   await serveClients({ program: "kb", offer, host: context.host, toolCall }, http, context);
 }
+
+const sets = { search: /^(search|read|list|show)$/, documents: /^(doc|chunk|metadata_set)/ };
 
 const isLimited = (command: CallableCommand): boolean =>
   command.arguments.some(({ param, required }) => param.noun === "kb" && required);

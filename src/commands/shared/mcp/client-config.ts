@@ -6,6 +6,7 @@ type Client = (typeof mcpClients)[number];
 interface ConfigInput {
   readonly client: Client;
   readonly allow?: readonly string[] | undefined;
+  readonly toolset?: readonly string[] | undefined;
   readonly kb?: readonly string[] | undefined;
 }
 
@@ -43,7 +44,7 @@ const clients: Readonly<Record<Client, ClientFile>> = {
 
 /** Prints the lines that add the server of this program to a client. */
 export async function* run(
-  { client, allow = [], kb = [] }: ConfigInput,
+  { client, allow = [], toolset = [], kb = [] }: ConfigInput,
   { options, notice }: Context,
 ): AsyncGenerator<string> {
   const { profile, app, baseUrl, user } = options.flags;
@@ -57,6 +58,7 @@ export async function* run(
     ...flag("--user", user),
     ...kb.flatMap((each) => ["--kb", each]),
     ...allow.flatMap((each) => ["--allow", each]),
+    ...(toolset.length > 0 ? ["--toolset", toolset.join(",")] : []),
   ];
   const { file, lines } = clients[client];
   yield lines(options.program, args);

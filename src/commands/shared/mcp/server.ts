@@ -84,7 +84,7 @@ const withoutFunctions = <T extends object>(offered: T): T =>
 const validators = new WeakMap<OfferedTool, ReturnType<AjvJsonSchemaValidator["getValidator"]>>();
 
 /** Throws usage for arguments that the schema of a tool does not allow. */
-function checkArguments(tool: OfferedTool, values: Readonly<Record<string, unknown>>): void {
+export function checkArguments(tool: OfferedTool, values: Readonly<Record<string, unknown>>): void {
   const names = Object.keys((tool.inputSchema["properties"] ?? {}) as object);
   const takes = names.length === 0 ? "it takes no arguments" : `arguments: ${names.join(", ")}`;
   const unknown = Object.keys(values).find((name) => !names.includes(name));

@@ -10,6 +10,7 @@ const mcpAllow = {
   allow: local.choice(["write", "delete"], "What clients may do beside runs and reads", {
     many: true,
   }),
+  toolset: local.choice(["run", "logs", "admin", "find"], "Only these tools", { many: true }),
 };
 
 export const wfMcpParams = { ...mcpAllow, http: mcpAddress };
@@ -25,7 +26,7 @@ export const wfMcp = task({
   sends: [getAppInfo, getAppParameters, runWorkflow, sendMessage, createCompletion, submitForm],
   effect: "reads",
   serves: true,
-  examples: ["wf mcp", "wf --app echo mcp", "wf mcp --http 127.0.0.1:8801"],
+  examples: ["wf mcp", "wf --app echo mcp --toolset run,logs", "wf mcp --http 127.0.0.1:8801"],
 });
 
 export const wfMcpConfig = task({

@@ -9,6 +9,7 @@ import { runWorkflow, stopWorkflowRun } from "../../../operations/workflows.ts";
 import type { CallableCommand, CallScope } from "../../task/command-runner.ts";
 import type { Context } from "../../task/command-spec.ts";
 import {
+  chosenTools,
   commandTool,
   isOffered,
   isPermitted,
@@ -34,7 +35,7 @@ const runs: ReadonlySet<string> = new Set(
 
 /** Serves the applications of the profile to a client until it leaves. */
 export async function run(
-  { allow = [], http }: Input<typeof wfMcpParams>,
+  { allow = [], toolset = [], http }: Input<typeof wfMcpParams>,
   context: Context,
 ): Promise<void> {
   const runner = await context.commands();
@@ -96,7 +97,7 @@ export async function run(
   const offer: Offer = {
     title: "Applications",
     instructions: instructions(applications),
-    tools,
+    tools: chosenTools(tools, sets, toolset),
     prompts: [],
     complete: () => Promise.resolve([]),
   };
@@ -117,6 +118,11 @@ const runTools = (
     appOf(values, applications),
   ),
 ];
+
+const sets = {
+  run: /^(run_.*|answer|wait|show|stop|text_stop|form_(list|show))$/,
+  logs: /^(logs|stats|conversation_(list|messages|variables)|feedback_list|message_suggested)$/,
+};
 
 /** Stopping a run belongs to starting it. */
 const isRunControl = ({ words }: CallableCommand): boolean => words.join(" ") === "wf stop";

@@ -1,0 +1,91 @@
+import { didYouMean } from "../../../lib/did-you-mean.ts";
+import { usage } from "../../../errors.ts";
+import { own } from "../../../lib/json.ts";
+import { structuredResult } from "./results.ts";
+import { objectSchema, readingTool } from "./schema.ts";
+import type { OfferedTool } from "./schema.ts";
+
+/** The names of the tools in each set; those that no set has are in `admin`. */
+export type ToolSets = Readonly<Record<string, RegExp>>;
+
+/** What clients may choose in place of the tools themselves. */
+const FIND = "find";
+
+/**
+ * The tools of the chosen sets; all of them if none is chosen. With the set `find`, the tools of the others (or of the first
+ * set) and two that find and call all the rest, whose descriptions no client has to read beforehand.
+ */
+export function chosenTools(
+  tools: readonly OfferedTool[],
+  sets: ToolSets,
+  chosen: readonly string[],
+): readonly OfferedTool[] {
+  if (chosen.length === 0) return tools;
+  const [first = ""] = Object.keys(sets);
+  const wanted = chosen.join() === FIND ? [first] : chosen;
+  const isIn = ({ name }: OfferedTool) => {
+    const set = Object.keys(sets).find((each) => sets[each]?.test(name)) ?? "admin";
+    return wanted.includes(set);
+  };
+  const listed = tools.filter(isIn);
+  return chosen.includes(FIND) ? [...listed, findTool(tools), callTool(tools)] : listed;
+}
+
+const MOST_FOUND = 8;
+
+const findTool = (tools: readonly OfferedTool[]): OfferedTool => ({
+  name: "find_tools",
+  title: "Find tools",
+  description: `Find tools by words such as "create document", of ${tools.length}; call_tool calls them. Without a query, their names.`,
+  inputSchema: objectSchema(
+    { query: { type: "string", description: "Words of what it does" } },
+    [],
+  ),
+  annotations: readingTool,
+  async call({ query = "" }) {
+    const words =
+      String(query)
+        .toLowerCase()
+        .match(/\p{L}+/gu) ?? [];
+    if (words.length === 0) return structuredResult({ names: tools.map(({ name }) => name) });
+    const rate = ({ name, description }: OfferedTool) => {
+      const summary = description.split("\n")[0]?.toLowerCase() ?? "";
+      const hits = (text: string) => words.filter((word) => text.includes(word)).length;
+      return 2 * hits(name) + hits(summary);
+    };
+    const found = tools.filter((tool) => rate(tool) > 0).sort((a, b) => rate(b) - rate(a));
+    const items = found.slice(0, MOST_FOUND).map(({ call: _, ...shown }) => shown);
+    return structuredResult({ items, total: found.length });
+  },
+});
+
+const callTool = (tools: readonly OfferedTool[]): OfferedTool => ({
+  name: "call_tool",
+  title: "Call a tool",
+  description: "Call a tool that find_tools has found, with arguments as its inputSchema says.",
+  inputSchema: objectSchema(
+    { name: { type: "string", minLength: 1 }, arguments: { type: "object" } },
+    ["name"],
+  ),
+  // A client asks its user before a call as if it were the worst that it can be.
+  annotations: {
+    readOnlyHint: tools.every(({ annotations }) => annotations.readOnlyHint),
+    destructiveHint: tools.some(({ annotations }) => annotations.destructiveHint),
+    openWorldHint: false,
+  },
+  async call(values, request) {
+    const name = String(values["name"]);
+    const tool = tools.find((each) => each.name === name);
+    if (tool === undefined) {
+      const near = didYouMean(
+        name,
+        tools.map((each) => each.name),
+      );
+      throw usage(`unknown tool ${JSON.stringify(name)}`, near && `did you mean ${near}?`);
+    }
+    const inner = (own(values, "arguments") ?? {}) as Readonly<Record<string, unknown>>; // by the schema
+    const { checkArguments } = await import("./server.ts"); // it loads the protocol
+    checkArguments(tool, inner);
+    return tool.call(inner, request);
+  },
+});
