@@ -1,0 +1,121 @@
+/** The official conformance suite of the Model Context Protocol, on the transport of `mcp --http`. */
+import { spawn, execFileSync } from "node:child_process";
+import { createServer, request as ask } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { serveOnHttp } from "../../src/commands/shared/mcp/http.ts";
+import type { Context } from "../../src/commands/task/command-spec.ts";
+import { afterFile } from "../lib/cleanup.ts";
+import { conformanceOffer, stateCodec } from "../lib/conformance-offer.ts";
+import { temporaryDirectory } from "../lib/support.ts";
+
+const suite = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
+const folder = await temporaryDirectory();
+// The suite needs Node.js 22 or later, whatever runs these tests.
+execFileSync("npm", [
+  "install",
+  "--prefix",
+  folder,
+  "--no-audit",
+  "--no-fund",
+  suite,
+  "node@24.21.0",
+]);
+
+/** Serves the test tools; returns the port of a proxy that adds the token, which the suite knows nothing of. */
+async function serve(): Promise<number> {
+  const stop = new AbortController();
+  const said: string[] = [];
+  let isListening = () => {};
+  const listening = new Promise<void>((resolve) => (isListening = resolve));
+  const context = {
+    signal: stop.signal,
+    trace: () => Promise.resolve(),
+    async promptLine(line: string) {
+      if (said.push(line) === 2) isListening();
+    },
+    host: { secrets: { learn: () => {} } },
+  } as unknown as Context; // all of it that the transport uses
+  let now = 0;
+  const host = {
+    elapsed: () => (now += 1000), // no progress is held back
+    secrets: { masked: (text: string) => text },
+  } as never;
+  const setting = {
+    program: "kb",
+    offer: conformanceOffer,
+    host,
+    toolCall: () => Promise.resolve(undefined),
+    verifyState: stateCodec.verify,
+  };
+  const ended = serveOnHttp(setting, "127.0.0.1:0", context);
+  afterFile(() => (stop.abort(), ended));
+  await listening;
+  const [, port = ""] = /:(\d+)\/mcp/.exec(said[0] ?? "") ?? [];
+  const authorization = said[1]?.replace("header of each request: Authorization: ", "");
+  const proxy = createServer((incoming, response) => {
+    // Host and Origin are checked behind it, so they name that server if they name this one.
+    const named = (text: string | undefined) => text?.replace(`:${proxyPort}`, `:${port}`);
+    const { host: name, origin, ...headers } = incoming.headers;
+    const own = { host: named(name), ...(origin !== undefined && { origin: named(origin) }) };
+    const outgoing = ask(
+      {
+        port,
+        path: incoming.url,
+        method: incoming.method,
+        headers: { ...headers, ...own, authorization },
+      },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      },
+    );
+    outgoing.on("error", () => response.destroy());
+    response.on("close", () => outgoing.destroy());
+    incoming.pipe(outgoing);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const { port: proxyPort } = proxy.address() as AddressInfo;
+  afterFile(() => void proxy.close());
+  return proxyPort;
+}
+
+/** Scenarios that need what the servers of kb and wf do not offer, and what that is. */
+const lacking = {
+  "input-required-result-basic-list-roots": "roots of clients",
+  "input-required-result-basic-sampling": "answers of the client's model",
+  "input-required-result-capability-check": "the same",
+  "input-required-result-multiple-input-requests": "the same",
+  "input-required-result-non-tool-request": "prompts that ask their user",
+  "prompts-get-embedded-resource": "prompts with resources",
+  "prompts-get-with-image": "prompts with pictures",
+  "server-stateless": "four checks need tools that log, or that ask while they stream",
+};
+
+test("what 2026-07-28 requires passes, but for what the servers do not offer", async () => {
+  const port = await serve();
+  const bin = join(folder, "node_modules", ".bin");
+  const words = ["server", "--url", `http://localhost:${port}/mcp`, "--requirements", "2026-07-28"];
+  const child = spawn(join(bin, "node"), [join(bin, "conformance"), ...words], { cwd: folder });
+  let out = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (out += piece));
+  await new Promise((resolve) => child.on("close", resolve));
+  const [, summary = "", others = ""] =
+    /=== SUMMARY ===([^]*?)\nTotal:[^]*?Not scored([^]*)/.exec(out) ?? [];
+  const unscored = new Set([...others.matchAll(/[✓✗] ([\w-]+)/g)].map(([, name]) => name));
+  const scored = [...summary.matchAll(/([✓✗]) ([\w-]+): (\d+) passed, (\d+) failed/g)]
+    .map(([, mark, name = "", passed, failed]) => ({ mark, name, passed: Number(passed), failed }))
+    .filter(({ name }) => !unscored.has(name));
+  expect(
+    scored
+      .filter(({ mark }) => mark === "✗")
+      .map(({ name }) => name)
+      .sort(),
+    out,
+  ).toEqual(Object.keys(lacking).sort());
+  const counts = [scored.length, scored.reduce((sum, { passed }) => sum + passed, 0)];
+  // As docs/mcp.md states.
+  expect(counts).toEqual([37, 102]);
+  expect(scored.find(({ name }) => name === "server-stateless")?.failed).toBe("4");
+});
