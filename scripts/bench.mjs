@@ -16,6 +16,7 @@ import { logs } from "./bench/logs.mjs";
 import { starts } from "./bench/starts.mjs";
 import { stats } from "./bench/stats.mjs";
 import { timeline } from "./bench/timeline.mjs";
+import { packageSize } from "./bench/package.mjs";
 import { pages } from "./bench/pages.mjs";
 import { results } from "./bench/tools.mjs";
 import { tree } from "./bench/tree.mjs";
@@ -34,6 +35,7 @@ const parts = {
   knowledge,
   connections: connectionsAtOnce,
   clients,
+  package: packageSize,
   binary,
 };
 
