@@ -202,7 +202,8 @@ const playSite =
     const documents = await documentsOf(world.server, kb);
     // A page that exists and is not listed is reported, if it has a document.
     const isHidden = ({ exists, listed }: SitePage) => exists && !listed;
-    const names = new Set(documents.map(({ name }) => name));
+    const isMarked = ({ fields }: (typeof documents)[number]) => fields["kb_path"] !== undefined;
+    const names = new Set(documents.filter(isMarked).map(({ name }) => name));
     const hidden = [...pages].filter(
       ([path, page]) => isHidden(page) && names.has(documentPath(path)),
     );
