@@ -13,6 +13,7 @@ import { events } from "./bench/events.mjs";
 import { knowledge } from "./bench/knowledge.mjs";
 import { lists } from "./bench/lists.mjs";
 import { logs } from "./bench/logs.mjs";
+import { sources } from "./bench/sources.mjs";
 import { starts } from "./bench/starts.mjs";
 import { stats } from "./bench/stats.mjs";
 import { timeline } from "./bench/timeline.mjs";
@@ -33,6 +34,7 @@ const parts = {
   logs,
   stats,
   knowledge,
+  sources,
   connections: connectionsAtOnce,
   clients,
   package: packageSize,
