@@ -13,9 +13,11 @@ import { events } from "./bench/events.mjs";
 import { knowledge } from "./bench/knowledge.mjs";
 import { lists } from "./bench/lists.mjs";
 import { logs } from "./bench/logs.mjs";
+import { sources } from "./bench/sources.mjs";
 import { starts } from "./bench/starts.mjs";
 import { stats } from "./bench/stats.mjs";
 import { timeline } from "./bench/timeline.mjs";
+import { packageSize } from "./bench/package.mjs";
 import { pages } from "./bench/pages.mjs";
 import { results } from "./bench/tools.mjs";
 import { tree } from "./bench/tree.mjs";
@@ -32,8 +34,10 @@ const parts = {
   logs,
   stats,
   knowledge,
+  sources,
   connections: connectionsAtOnce,
   clients,
+  package: packageSize,
   binary,
 };
 

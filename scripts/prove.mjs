@@ -43,6 +43,10 @@ const proofs = {
     what: "10,000 seeds of the scenarios `as-is` and `backups`",
     script: ["simulate.mjs", "--seeds", "10000", "--scenario", "as-is,backups"],
   },
+  site: {
+    what: "1,000 seeds of a site with 8 to 150 pages, and 1,000 of one with 1,000 pages",
+    script: ["simulate.mjs", "--seeds", "1000", "--scenario", "site,large-site"],
+  },
   guards: {
     what: "the bug that each guard of the simulator prevents, with up to 1,000 seeds",
     script: ["simulate.mjs", "--guards", "--from", "1", "--seeds", "1000"],

@@ -130,7 +130,7 @@ async function main(players) {
   if (options.case !== undefined) return playOne(players, JSON.parse(options.case));
   const { scenarios, cases } = await players.ask("list");
   const wanted = options.scenario?.split(",");
-  const chosen = scenarios.filter(({ name }) => wanted?.includes(name) ?? true);
+  const chosen = scenarios.filter(({ name, isLong }) => wanted?.includes(name) ?? !isLong);
   if (chosen.length === 0) throw new Error(`no scenario ${options.scenario}`);
   let isGood = !options.kept || (await playCases(players, cases)).length === 0;
   for (const { name, guards } of chosen) {

@@ -56,14 +56,7 @@ async function report(
   return failure.exit;
 }
 
-/** `kb sync --config FILE` has other arguments than `kb sync`: it is `kb sync run`. */
-const withRun = (argv: readonly string[]): readonly string[] =>
-  argv[1] === "sync" && argv[2] !== "run" && argv.some((word) => /^--config(=|$)/.test(word))
-    ? [...argv.slice(0, 2), "run", ...argv.slice(2)]
-    : argv;
-
-async function runLine(line: readonly string[], host: Host, reported: Reported): Promise<void> {
-  const argv = withRun(line);
+async function runLine(argv: readonly string[], host: Host, reported: Reported): Promise<void> {
   const program = argv[0] === "wf" ? "wf" : "kb";
   const commands = await commandsOf(program, argv[1]);
   if (argv[1] === "help") {

@@ -9,7 +9,7 @@ export const signalNumber = (name: NodeJS.Signals): number =>
 
 /** Starts a program. */
 export const spawnChild: RawHost["spawn"] = (command, args, options) => {
-  const { env, collect, shell = false, cwd, input } = options;
+  const { env, collect, shell = false, cwd, input, keepsInput } = options;
   const detached = startsOwnGroup(collect);
   // Loaded on first use. On Windows cross-spawn also finds scripts, such as kb.cmd.
   const started = import("cross-spawn").then(({ default: spawn }) => {
@@ -25,7 +25,7 @@ export const spawnChild: RawHost["spawn"] = (command, args, options) => {
       ],
     });
     child.stdin?.on("error", () => {}); // it need not read all of it
-    child.stdin?.end(input);
+    if (!keepsInput) child.stdin?.end(input);
     const kill = (signal: NodeJS.Signals) => killChild(child, signal, detached);
     return { ...collectOutput(child, kill, options), kill, stdout: child.stdout };
   });
@@ -72,6 +72,7 @@ function collectOutput(
     kill("SIGTERM");
     setTimeout(() => kill("SIGKILL"), KILL_DELAY_MS).unref();
     // Its own children may still hold the other ends.
+    child.stdin?.destroy();
     child.stdout?.destroy();
     child.stderr?.destroy();
   };

@@ -20,7 +20,7 @@ interface ConnectOptions {
  * certificates.
  */
 export async function createDispatcher(
-  { connectTimeout, caFile, publicOnly, socketPath }: ConnectionSettings,
+  { connectTimeout, caFile, publicOnly, isDirect, socketPath }: ConnectionSettings,
   env: RawHost["env"],
   read: ReadFile = (path) => import("node:fs/promises").then(({ readFile }) => readFile(path)),
 ): Promise<Dispatcher> {
@@ -31,7 +31,7 @@ export async function createDispatcher(
     ...(socketPath !== undefined && { socketPath }),
     ...(publicOnly && { lookup: await publicLookup() }),
   };
-  const proxies = socketPath === undefined ? proxiesOf(env) : undefined;
+  const proxies = isDirect || socketPath !== undefined ? undefined : proxiesOf(env);
   return proxies ? proxyDispatcher(proxies, connect) : directDispatcher(connect);
 }
 

@@ -25,6 +25,8 @@ export interface ConnectionSettings {
   readonly caFile?: string | undefined;
   /** Refuses names that lead to this machine or a private network; not through a proxy, which looks them up. */
   readonly publicOnly?: boolean;
+  /** Uses no proxy. */
+  readonly isDirect?: boolean;
   /** Path of a Unix socket, which takes the place of all hosts. */
   readonly socketPath?: string;
 }
@@ -140,6 +142,8 @@ export interface SpawnOptions {
   readonly cwd?: string;
   /** Its stdin, instead of that of this process; its stderr is then collected, too. */
   readonly input?: string;
+  /** Its stdin stays open until it is stopped, or this process ends in whatever way. */
+  readonly keepsInput?: true;
   /** On abort, kills it together with the processes it started. */
   readonly signal?: AbortSignal;
 }

@@ -48,6 +48,15 @@ test("flags are the command's own and its shared ones, without those on the line
   expect(await values(["tag", "list", "-vq", "--qu"])).toEqual([]);
 });
 
+test("a flag that chooses another command is offered, and then the flags of that command", async () => {
+  expect(await completionLines(["sync", "--conf"])).toEqual([
+    "--config\tSync the sources of a file, each to its knowledge base",
+  ]);
+  expect(await values(["sync", "--config", ""])).toEqual([":files"]);
+  expect(await values(["sync", "--config", "sources.yaml", "--allow-r"])).toEqual(["--allow-run"]);
+  expect(await values(["sync", "--", "--config", "x", "--allow-r"])).toEqual([]);
+});
+
 test("a flag that is sent has a --no- form, a text a -file form", async () => {
   expect(await values(["list", "--no-inc"])).toEqual(["--no-include-all"]);
   expect(await values(["doc", "add", "--text"])).toEqual(["--text", "--text-file"]);

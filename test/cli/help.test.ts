@@ -204,6 +204,13 @@ test("an unknown topic suggests the nearest one", async () => {
   expect(ran.err).toContain("exit-codes");
 });
 
+test("a command shows the form that a flag gives it", async () => {
+  const usages =
+    "\nUsage: kb sync <kb> <source> [flags]\n       kb sync --config <file> [name...] [flags]\n";
+  for (const flag of ["-h", "--help"])
+    expect((await cli(["kb", "sync", flag])).out).toContain(usages);
+});
+
 test("-h has the summary, usage, two examples and own flags; --help has the rest", async () => {
   const { out } = await cli(["kb", "doc", "wait", "-h"]);
   expect(out).toBe(

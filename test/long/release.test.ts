@@ -217,3 +217,22 @@ test("the bundle for MCP clients starts a server with the key of its settings", 
     result: { serverInfo: { name: expect.stringContaining("kb") as string } },
   });
 });
+
+test("the workflow that publishes is valid by its schema, and finds its notes", () => {
+  const environment = join(folder, "python");
+  execFileSync("python3", ["-m", "venv", environment]);
+  const pip = join(environment, "bin", "pip");
+  execFileSync(pip, ["install", "--quiet", "check-jsonschema==0.33.3"], { stdio: "ignore" });
+  const workflow = join(root, ".github", "workflows", "release.yml");
+  const line = ["--builtin-schema", "vendor.github-workflows", workflow];
+  expect(ran(join(environment, "bin", "check-jsonschema"), line)).toMatchObject({ exit: 0 });
+  const [, notes = ""] = /run: (sed .*) > release-notes/.exec(readFileSync(workflow, "utf8")) ?? [];
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    readonly version: string;
+  };
+  const { text } = ran("bash", ["-c", `cd ${root} && ${notes}`], {
+    GITHUB_REF_NAME: `v${version}`,
+  });
+  expect(text).toContain("\n### ");
+  expect(text).not.toMatch(/^## /m);
+});

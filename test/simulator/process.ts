@@ -5,7 +5,7 @@ import type { Machine } from "./machine.ts";
 import { simulatedDispatcher } from "./network.ts";
 import { ORIGIN, START } from "./server.ts";
 import { simulatedFiles } from "./system.ts";
-import { siteResponse, SITE_ORIGIN } from "./site.ts";
+import { siteResponse } from "./site.ts";
 import type { World } from "./world.ts";
 
 /** How a process is started. */
@@ -204,9 +204,9 @@ export class SimulatedProcess {
     });
     const routed = {
       request: (options: Dispatcher.RequestOptions) =>
-        String(options.origin) === SITE_ORIGIN
-          ? siteResponse(options, this.#world, (step, ms) => this.#step(step, ms))
-          : dispatcher.request(options),
+        String(options.origin) === ORIGIN
+          ? dispatcher.request(options)
+          : siteResponse(options, this.#world, (step, ms) => this.#step(step, ms)),
     } as unknown as Dispatcher; // all that the client uses
     return {
       env: { TZ: "UTC", KB_BASE_URL: `${ORIGIN}/v1`, ...env },

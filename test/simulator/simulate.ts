@@ -15,6 +15,8 @@ export interface Guard {
 /** What is played against the faults. */
 export interface Scenario {
   readonly name: string;
+  /** Played only if it is named: a seed takes seconds. */
+  readonly isLong?: true;
   /** Options of the server for a seed. */
   readonly server?: (seed: number) => Partial<SandboxOptions>;
   /** Plays it, and throws if something is not as it must be. */

@@ -35,12 +35,13 @@ const answers: Readonly<Record<string, SiteAnswer>> = {
 
 /** The response of the site of a world, with what may go wrong on the way. */
 export async function siteResponse(
-  { path, headers, signal }: Dispatcher.RequestOptions,
+  { origin, path, headers, signal }: Dispatcher.RequestOptions,
   world: World,
   step: (name: string, ms: number) => Promise<string>,
 ): Promise<Dispatcher.ResponseData> {
   const { site, timeline } = world;
-  if (!site) throw failed("ECONNREFUSED");
+  if (String(origin) !== SITE_ORIGIN) world.server.problems.push(new Error(`asked ${origin}`));
+  if (!site || String(origin) !== SITE_ORIGIN) throw failed("ECONNREFUSED");
   const place = await step(`GET ${path}`, LATENCY_MS);
   const strikes = (kind: string) => world.happens(`site ${kind}`, place, site.faultRate);
   if (strikes("silence")) {
@@ -48,16 +49,22 @@ export async function siteResponse(
     throw failed("UND_ERR_HEADERS_TIMEOUT");
   }
   if (strikes("reset")) throw failed("ECONNRESET");
-  const fault = Object.keys(answers).find((kind) => path !== "/maintenance" && strikes(kind));
+  // What robots.txt leads to are its rules, and rules have no end that could be missing.
+  const isPlain = path === "/robots.txt";
+  const fault = Object.keys(answers).find(
+    (kind) => path !== "/maintenance" && !(isPlain && kind === "moved") && strikes(kind),
+  );
   const given = (fault && answers[fault]) || site.answer(path, headers as Record<string, string>);
   const body = new TextEncoder().encode(given.body ?? "");
   const isCut = body.length > 1 && strikes("cut");
+  // Without a length, the end of the connection is that of the body.
+  const isShort = body.length > 1 && !isPlain && strikes("short");
   const date = new Date(timeline.time).toUTCString();
   return {
     statusCode: given.status,
-    headers: { date, "content-length": String(body.length), ...given.headers },
+    headers: { date, ...(!isShort && { "content-length": String(body.length) }), ...given.headers },
     body: (async function* () {
-      yield body.subarray(0, isCut ? body.length / 2 : body.length);
+      yield body.subarray(0, isCut || isShort ? body.length / 2 : body.length);
       if (isCut) throw failed("UND_ERR_SOCKET");
     })(),
   } as unknown as Dispatcher.ResponseData; // all that the client uses

@@ -5,7 +5,7 @@ import { isUuid } from "../../lib/text.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/style.ts";
 import { topicNames } from "../help/groups.ts";
-import { flagOf, placeholder, startsWith } from "../parse/command.ts";
+import { chosenBelow, flagOf, placeholder, startsWith, withChosen } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
 import type { Flag, OwnFlag, SharedFlag } from "../parse/shared-flags.ts";
@@ -93,7 +93,7 @@ async function candidatesOf(source: Source, at: Cursor): Promise<readonly Candid
 
 function placeOf(program: string, words: readonly string[], commands: readonly Command[]): Place {
   const typed = words.at(-1) ?? "";
-  const line = lineOf(program, words.slice(0, -1), commands);
+  const line = lineOf(program, withChosen(words.slice(0, -1), commands), commands);
   const [, prefix = "", rest = ""] = /^(--[^=]+=)(.*)$/s.exec(typed) ?? [];
   if (prefix === "" || line.pendingFlag || line.flagsEnded)
     return { line, prefix: "", typed, sources: sourcesAfter(line, typed) };
@@ -251,10 +251,15 @@ function argumentSource(command: Command, index: number): Source | undefined {
 
 const flagNames =
   (command: Command | undefined): Lookup =>
-  ({ place }) =>
-    flagsFor(command)
+  ({ place, commands }) => [
+    ...flagsFor(command)
       .filter(({ long, repeats }) => repeats || !place.line.flags.has(long))
-      .map(({ long, help }) => ({ value: long, help }));
+      .map(({ long, help }) => ({ value: long, help })),
+    ...chosenBelow(place.line.path, command ? commands : []).map(({ task, summary }) => ({
+      value: task?.chosenBy ?? "",
+      help: summary,
+    })),
+  ];
 
 const withoutHelp = (words: readonly string[]): Candidate[] =>
   words.map((value) => ({ value, help: "" }));

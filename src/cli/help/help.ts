@@ -5,7 +5,7 @@ import { isList, methodAndPath } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
 import { formats, formatsOf } from "../../output/style.ts";
 import { rulesOf } from "../parse/command-list.ts";
-import { commandsBelow, isNegatable, isRequired, usageOf } from "../parse/command.ts";
+import { chosenBelow, commandsBelow, isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagGroups, takesEach } from "../parse/shared-flags.ts";
 import { commandGroups, groupPurposes, topicNames } from "./groups.ts";
@@ -30,7 +30,10 @@ export function helpFor(
   const words = [program, ...path];
   const exact = commands.find((command) => command.words.join(" ") === words.join(" "));
   const page = brief ? briefPage : commandPage;
-  if (exact) return renderPage(page(exact, Math.min(width, MAX_WIDTH)), width);
+  if (exact) {
+    const usages = [usageOf(exact), ...chosenBelow(words, commands).map(usageByFlag)];
+    return renderPage(page(exact, usages, Math.min(width, MAX_WIDTH)), width);
+  }
   const below = commandsBelow(words, commands);
   return renderPage(
     path.length === 0 ? programPage(program, below, brief) : groupPage(words, below),
@@ -38,11 +41,21 @@ export function helpFor(
   );
 }
 
+/** `kb sync --config <file> [name...] [flags]` */
+function usageByFlag(command: Command): string {
+  const flag = ownFlags(command).find(({ long }) => long === command.task?.chosenBy);
+  return usageOf({ ...command, words: [...command.words.slice(0, -1), flag?.usage ?? ""] });
+}
+
+const usageLines = (usages: readonly string[]): HelpBlock => ({
+  lines: usages.map((usage, index) => `${index === 0 ? "Usage:" : "      "} ${usage}`),
+});
+
 /** Rows of the smallest terminal, one of which is the next prompt. */
 const BRIEF_LINES = 23;
 
 /** The page with as many flags as fit; the others are named. */
-function briefPage(command: Command, width: number): HelpBlock[] {
+function briefPage(command: Command, usages: readonly string[], width: number): HelpBlock[] {
   const rows = briefFlagRows(command);
   const examples = command.examples.map((example) => wrapCommand(example, width - 2));
   const short = examples.toSorted((a, b) => a.length - b.length).slice(0, 2);
@@ -51,7 +64,7 @@ function briefPage(command: Command, width: number): HelpBlock[] {
     const others = more.length === 0 ? "" : `More flags: ${more.join(", ")}`;
     return [
       command.summary,
-      { lines: [`Usage: ${usageOf(command)}`] },
+      usageLines(usages),
       { title: "Examples", lines: examples.filter((each) => short.includes(each)).flat() },
       { title: "Flags", rows: rows.slice(0, count) },
       {
@@ -74,12 +87,12 @@ const briefFlagRows = (command: Command): HelpRow[] =>
     .filter(([, help]) => help !== FROM_FILE)
     .toSorted(([, a], [, b]) => Number(b.includes("required")) - Number(a.includes("required")));
 
-function commandPage(command: Command, width: number): HelpBlock[] {
+function commandPage(command: Command, usages: readonly string[], width: number): HelpBlock[] {
   const [program = ""] = command.words;
   return [
     command.summary,
     ...(command.about?.split("\n\n") ?? []),
-    { lines: [`Usage: ${usageOf(command)}`] },
+    usageLines(usages),
     {
       title: "Examples",
       lines: command.examples.flatMap((example) => wrapCommand(example, width - 2)),

@@ -142,6 +142,29 @@ export const takesUser = (command: Command): boolean =>
     Object.values(params).some((param) => param.from === "user"),
   );
 
+/** The words after the program, with that of a command that a flag chooses: `sync --config f` → `sync run --config f`. */
+export function withChosen(
+  words: readonly string[],
+  commands: readonly Command[],
+): readonly string[] {
+  const flags = words.slice(0, words.includes("--") ? words.indexOf("--") : undefined);
+  const chosen = commands.find(({ words: [, ...path], task }) => {
+    const isNamed = flags.some((word) => word.split("=", 1)[0] === task?.chosenBy);
+    return isNamed && startsWith(words, path.slice(0, -1)) && !startsWith(words, path);
+  });
+  const [, ...path] = chosen?.words ?? [];
+  return chosen ? [...path, ...words.slice(path.length - 1)] : words;
+}
+
+/** The commands below a command that one of its flags chooses. */
+export const chosenBelow = (
+  start: readonly string[],
+  commands: readonly Command[],
+): readonly Command[] =>
+  commandsBelow(start, commands).filter(
+    ({ words, task }) => task?.chosenBy !== undefined && words.length === start.length + 1,
+  );
+
 /** The commands that start with these words, the program first. */
 export const commandsBelow = (
   start: readonly string[],

@@ -1,6 +1,6 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
-import { argumentOf, commandsBelow, startsWith } from "./command.ts";
+import { argumentOf, commandsBelow, startsWith, withChosen } from "./command.ts";
 import type { Command } from "./command.ts";
 import { flagsOf, sharedFlags } from "./shared-flags.ts";
 import type { Flag, Globals, OwnFlag, SharedFlag } from "./shared-flags.ts";
@@ -54,7 +54,8 @@ interface Reached {
  *     kb doc add Handbook a.md  kb ── doc ── add <kb> <name> --text --text-file …
  */
 export function parseLine(argv: readonly string[], commands: readonly Command[]): ParsedLine {
-  const [program = "kb", ...words] = argv;
+  const [program = "kb", ...given] = argv;
+  const words = withChosen(given, commands);
   const root = newRoot(program);
   let reached: Reached = { node: root, path: [], command: undefined };
   let result: ParsedLine | undefined;
@@ -88,7 +89,7 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
     root.parse(words, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    return stopped(error, reached, argv, commands);
+    return stopped(error, reached, [program, ...words], commands);
   }
   return result ?? helpOf([], words);
 }

@@ -143,6 +143,8 @@ export interface RowWork<I, C> {
 /** A command with several requests, or none. It yields the values that `returns` describes. */
 export interface TaskSpec<P extends Params = Params> {
   readonly command: string;
+  /** The flag with which the command above it is this one: `kb sync --config FILE` is `kb sync run`. */
+  readonly chosenBy?: `--${string}`;
   readonly summary: string;
   /** What it does, as in a row (default: that of the wrapped row). */
   readonly action?: string;

@@ -1,5 +1,8 @@
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RawHost } from "../../../src/host/host.ts";
 import { actions } from "../../lib/directory.ts";
@@ -43,6 +46,16 @@ const status =
   (code: number, headers: Readonly<Record<string, string>> = {}): Answer =>
   (response) =>
     void response.writeHead(code, headers).end("<html>error</html>");
+/** This answer the first time, and then what the site answers now. */
+const once = (first: Answer): Answer => {
+  const rest = site.get("/docs/b");
+  let isFirst = true;
+  return (response, request) => {
+    const answer = isFirst ? first : rest;
+    isFirst = false;
+    answer?.(response, request);
+  };
+};
 const sitemap =
   (...paths: readonly string[]): Answer =>
   (response) => {
@@ -259,6 +272,93 @@ Use \`kb\`.
     expect((await sync("--show", "docs/c.md")).exit).toBe(2);
     expect((await sync("--dry-run", "--show", "docs/x.md")).exit).toBe(3);
     expect(await contents()).toEqual({});
+  });
+
+  test("reads compressed sitemaps, and deletes nothing if one is damaged", async () => {
+    const packed = (text: string) => gzipSync(text);
+    const urls = ["a", "b"].map((name) => `<url><loc>${origin}/docs/${name}</loc></url>`);
+    const whole = packed(`<urlset>${urls.join("")}</urlset>`);
+    const zipped = `web+${origin}/sitemap.xml.gz`;
+    site.set("/sitemap.xml.gz", (response) => void response.end(whole));
+    expect((await run("sync", kb, zipped)).exit).toBe(0);
+    expect(await names()).toEqual(["docs/a.md", "docs/b.md"]);
+    site.delete("/docs/b");
+    site.set("/sitemap.xml.gz", (response) => void response.end(whole.subarray(0, -9)));
+    const damaged = await run("sync", kb, zipped, "--prune", "--yes");
+    expect(damaged.exit).toBe(10);
+    expect(damaged.out).toContain("not a complete sitemap");
+    expect(await names()).toEqual(["docs/a.md", "docs/b.md"]);
+  });
+
+  test.each([
+    [
+      "Retry-After",
+      () => void site.set("/docs/b", once(status(429, { "retry-after": "7" }))),
+      7000,
+    ],
+    ["no such header", () => void site.set("/docs/b", once(status(503))), 1000],
+    [
+      "Crawl-delay",
+      () =>
+        void site.set(
+          "/robots.txt",
+          (response) => void response.end("User-agent: *\nCrawl-delay: 4\n"),
+        ),
+      4000,
+    ],
+  ])("waits as %s says", async (_, change, ms) => {
+    change();
+    const waits: number[] = [];
+    const elapsed = () => waits.reduce((sum, each) => sum + each, 0);
+    const ran = await server.cli(["kb", "sync", kb, address, "--no-wait"], {
+      folder: home,
+      waits,
+      elapsed,
+    });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(waits).toContain(ms);
+    expect(await names()).toEqual(["docs/a.md", "docs/b.md", "docs/c.md"]);
+  });
+
+  test("sends its authorization to the site, and shows it nowhere", async () => {
+    const secret = "Basic c2VjcmV0LXRva2Vu";
+    const guarded: Answer = (response, request) =>
+      request.headers.authorization === secret
+        ? page("Inside")(response, request)
+        : status(401)(response, request);
+    for (const name of ["a", "b", "c"]) site.set(`/docs/${name}`, guarded);
+    const path = join(home, `site-${kb}.yaml`);
+    const entry = { kb, source: address, authorization: { variable: "SITE_LOGIN" } };
+    await writeFile(path, JSON.stringify({ sources: { site: entry } })); // JSON is YAML
+    const env = { SITE_LOGIN: secret };
+    const line = ["kb", "sync", "--config", path, "-vvv"];
+    const ran = await server.cli(line, { folder: home, around, env });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.out + ran.err).not.toContain("c2VjcmV0LXRva2Vu");
+    expect((await contents())["docs/a.md"]).toBe("# T\n\nInside");
+  });
+
+  test("Ctrl-C during the second look deletes nothing, and the next sync goes on", async () => {
+    await sync();
+    site.set("/sitemap.xml", sitemap("/docs/a", "/docs/b"));
+    site.delete("/docs/c");
+    site.set("/docs/b", page("New text"));
+    const stop = new AbortController();
+    const interrupted = await server.cli(["kb", "sync", kb, address, "--prune", "--yes"], {
+      folder: home,
+      signal: stop.signal,
+      around: (host) => ({
+        ...host,
+        sleep: (ms, signal) => {
+          if (ms === 90_000) stop.abort();
+          return host.sleep(ms, signal);
+        },
+      }),
+    });
+    expect(interrupted.exit).toBe(130);
+    expect(interrupted.err).toContain("looking at 1 missing pages again in 90 s");
+    expect(await names()).toEqual(["docs/a.md", "docs/b.md", "docs/c.md"]);
+    expect(actions((await sync("--prune")).out)).toEqual(["delete docs/c.md", "update docs/b.md"]);
   });
 
   test("reads an index of sitemaps, and a start page with its links", async () => {

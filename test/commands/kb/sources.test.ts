@@ -321,6 +321,25 @@ describe("a git repository", () => {
   });
 });
 
+describe("rclone", () => {
+  test.each([
+    ["v1.65.2", 2, "rclone 1.65.2 is too old: 1.66 is needed"],
+    ["beta", 2, "rclone of an unknown version is too old"],
+    ["v1.66.0", 1, "rclone did not start: no server today"],
+    ["v2.0.0", 1, "rclone did not start: no server today"],
+  ])("%s: exit code %i, %s", async (version, exit, message) => {
+    const bin = join(home, `rclone-${version}`);
+    await mkdir(bin);
+    const script = `#!/bin/sh\n[ $1 = version ] && echo 'rclone ${version}' && exit\necho no server today >&2; exit 1\n`;
+    await writeFile(join(bin, "rclone"), script, { mode: 0o755 });
+    const env = { PATH: `${bin}:${process.env["PATH"]}` };
+    const world = { folder: home, spawn: spawnChild, env };
+    const ran = await server.cli(["kb", "sync", kb, "rclone:remote:docs"], world);
+    expect(ran.err + ran.out).toContain(message);
+    expect(ran.exit).toBe(exit);
+  });
+});
+
 describe("kb source check", () => {
   test("passes the sample", async () => {
     await write(dir, tree);

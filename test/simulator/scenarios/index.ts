@@ -5,7 +5,7 @@ import { each } from "./each.ts";
 import { following } from "./following.ts";
 import { logs } from "./logs.ts";
 import { parallel } from "./parallel.ts";
-import { site } from "./site.ts";
+import { largeSite, site } from "./site.ts";
 import { snapshot } from "./snapshot.ts";
 import { state } from "./state.ts";
 import { sync } from "./sync.ts";
@@ -15,6 +15,7 @@ import { tests } from "./tests.ts";
 export const scenarios: readonly Scenario[] = [
   sync,
   site,
+  largeSite,
   each,
   snapshot,
   asIs,

@@ -1,3 +1,4 @@
+import { gunzipSync } from "node:zlib";
 import { attempt } from "../../../lib/json.ts";
 
 /** What a sitemap lists: pages, or further sitemaps. */
@@ -8,7 +9,10 @@ export interface Sitemap {
   readonly complete: boolean;
 }
 
-/** Reads a sitemap, or an index of sitemaps. */
+/** Most bytes of a sitemap that was compressed. */
+const MAX_SITEMAP = 2 ** 28;
+
+/** Reads a sitemap or an index of sitemaps, also a compressed one. */
 export async function readSitemap(bytes: Uint8Array): Promise<Sitemap> {
   const { Parser } = await import("htmlparser2");
   const open: string[] = [];
@@ -35,7 +39,11 @@ export async function readSitemap(bytes: Uint8Array): Promise<Sitemap> {
     },
     { xmlMode: true },
   );
-  parser.end(new TextDecoder().decode(bytes));
+  const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
+  const plain = isPacked
+    ? attempt(() => gunzipSync(bytes, { maxOutputLength: MAX_SITEMAP }))
+    : bytes;
+  parser.end(new TextDecoder().decode(plain));
   return { pages, sitemaps, complete };
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { usage } from "../../../errors.ts";
 import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
@@ -17,12 +18,16 @@ const START_MS = 10_000;
 const IDLE_MS = 120_000;
 /** Longest path of a socket that every system takes. */
 const MAX_SOCKET_PATH = 100;
+/** Runs its arguments until its stdin ends, as it does when we are killed: then it removes the directory `$0`. */
+const UNTIL_END = `exec 3<&0; "$@" 3<&- & r=$!; (cat <&3; rm -rf "$0"; kill $r) >/dev/null 2>&1 & w=$!
+wait $r; c=$?; kill $w; exit $c`;
 /** Most bytes of a list. */
 const MAX_LIST = 2 ** 29;
 
 /**
  * A remote of rclone as a source: `rclone:REMOTE:PATH`. One child serves it on a Unix socket in a directory of this
- * user alone, with the configuration and the credentials that rclone has.
+ * user alone, with the configuration and the credentials that rclone has; without such sockets, on this machine's own
+ * address with a password.
  */
 export function rcloneSource(address: string, context: Context, options: SourceOptions): Source {
   const place = address.slice("rclone:".length);
@@ -95,6 +100,33 @@ interface Server {
   close(): Promise<void>;
 }
 
+/** How a server in this directory is started and asked: on a Unix socket if there can be one. */
+function serverIn(directory: string, { host }: Context) {
+  const isWindows = host.platform.includes("win32");
+  const path = join(directory, "s");
+  const socketPath = isWindows || path.length > MAX_SOCKET_PATH ? undefined : path;
+  const log = join(directory, "log");
+  const line = ["rclone", "rcd", "--rc-serve", "--log-level", "NOTICE", "--log-file", log];
+  const place = socketPath ? ["--rc-no-auth", "--rc-addr", `unix://${socketPath}`] : [];
+  // In the environment, because others see arguments.
+  const login = socketPath ? {} : { RCLONE_RC_USER: "kb", RCLONE_RC_PASS: randomUUID() };
+  return {
+    words: [
+      ...(isWindows ? [] : ["sh", "-c", UNTIL_END, directory]),
+      ...line,
+      "--rc-addr",
+      "127.0.0.1:0",
+      ...place,
+    ],
+    env: login,
+    headers: socketPath ? {} : { authorization: `Basic ${btoa(Object.values(login).join(":"))}` },
+    connection: { connectTimeout: START_MS, isDirect: true, ...(socketPath && { socketPath }) },
+    readLog: async () =>
+      new TextDecoder().decode(await host.files.read(log).catch(() => new Uint8Array())),
+    origin: socketPath && "http://rclone",
+  };
+}
+
 /** Starts `rclone rcd` and waits until it answers. */
 async function startServer(context: Context, { env, cwd }: SourceOptions): Promise<Server> {
   const { host, signal } = context;
@@ -102,33 +134,31 @@ async function startServer(context: Context, { env, cwd }: SourceOptions): Promi
   await requireVersion(await textFrom(outputOf(program, ["version"], context)));
   const name = Math.floor(host.random() * 2 ** 40).toString(36);
   const directory = join(host.directories.cache, `rclone-${name}`);
-  const socketPath = join(directory, "s");
-  if (socketPath.length > MAX_SOCKET_PATH)
-    throw usage(`${directory} is too long for a socket`, "set KB_CACHE_DIR to a shorter path");
+  const server = serverIn(directory, context);
   const stop = new AbortController();
-  const args = ["rcd", "--rc-serve", "--rc-no-auth", "--rc-addr", `unix://${socketPath}`];
+  const [command = "", ...words] = server.words;
   await host.files.makeDirectory(directory, 0o700);
-  const child = host.spawn("rclone", args, {
-    stream: true,
+  const child = host.spawn(command, words, {
     collect: 64 * 1024,
     input: "",
-    ...(env && { env }),
+    keepsInput: true,
+    env: { ...env, ...server.env },
     ...(cwd !== undefined && { cwd }),
     signal: AbortSignal.any([signal, stop.signal]),
   });
-  let ended: string | undefined;
-  child.exit.then(
-    (exit) => (ended = `exit code ${exit}`),
-    (error: unknown) => (ended = String(error)),
-  );
-  const output = (async () => {
-    for await (const _ of child.bytes ?? []); // nothing of interest
-  })();
-  output.catch(() => {});
-  const call = callerOf(socketPath, context);
+  let hasEnded = false;
+  const ended = child.exit.catch(() => {}).finally(() => (hasEnded = true));
+  const send = plainSender(server.connection, IDLE_MS, context);
+  let { origin } = server;
+  const call = callerOf(async (request) => {
+    origin ??= /http:\/\/127\.0\.0\.1:\d+/.exec(await server.readLog())?.[0];
+    if (origin === undefined) throw sourceError("it does not listen yet");
+    const headers = { ...request.headers, ...server.headers };
+    return send({ ...request, headers, url: `${origin}/${request.url}` });
+  }, context);
   const close = async () => {
     stop.abort();
-    await child.exit.catch(() => {});
+    await ended;
     await host.files.remove(directory);
   };
   for (const start = host.elapsed(); ;) {
@@ -137,24 +167,22 @@ async function startServer(context: Context, { env, cwd }: SourceOptions): Promi
       return { call, close };
     } catch (error) {
       if (signal.aborted) throw context.abortError();
-      const isLate = host.elapsed() - start > START_MS;
-      if (ended === undefined && !isLate) {
+      if (!hasEnded && host.elapsed() - start < START_MS) {
         await context.pause(50);
         continue;
       }
+      const logged = await server.readLog();
       await close();
-      const errors = host.secrets.masked((await child.errors?.catch(() => "")) ?? "").trim();
-      const why = shortened(errors.split("\n").at(-1) ?? "", 300) || String(error);
-      throw sourceError(`rclone did not start: ${why}`, install);
+      const said = `${await child.errors?.catch(() => "")}\n${logged}`;
+      const why = shortened(host.secrets.masked(said).trim().split("\n").at(-1) ?? "", 300);
+      throw sourceError(`rclone did not start: ${why || String(error)}`, install);
     }
   }
 }
 
-/** Sends requests to the server at a socket. */
-function callerOf(socketPath: string, context: Context): Server["call"] {
-  const send = plainSender({ connectTimeout: START_MS, socketPath }, IDLE_MS, context);
-  return async (path, body, limit) => {
-    const url = `http://rclone/${path}`;
+/** Sends requests to the server, whose URL is a path. */
+function callerOf(send: ReturnType<typeof plainSender>, context: Context): Server["call"] {
+  return async (url, body, limit) => {
     const request = body
       ? ({
           method: "POST",

@@ -107,7 +107,7 @@ function startOf(address: string): { readonly start: URL; readonly prefix: strin
   return { start, prefix: given || own };
 }
 
-const isSitemap = (url: string): boolean => /\.xml$/i.test(new URL(url).pathname);
+const isSitemap = (url: string): boolean => /\.xml(\.gz)?$/i.test(new URL(url).pathname);
 
 /** The failure of a list is the reason why it is incomplete. */
 async function attemptList<T extends object>(read: () => Promise<T>) {

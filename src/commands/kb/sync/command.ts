@@ -105,6 +105,7 @@ export const syncRunParams = {
 
 export const kbSyncRun = task({
   command: "kb sync run [name...]",
+  chosenBy: "--config",
   action: "sync the sources of a file",
   summary: "Sync the sources of a file, each to its knowledge base",
   about:

@@ -1,0 +1,58 @@
+// What the npm package weighs, and what a program loads that imports its client.
+import { execFileSync } from "node:child_process";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { npm } from "../npm-package.mjs";
+import { root } from "../prepare.mjs";
+import { clean, folder, median, result, timed } from "./tools.mjs";
+
+const rounds = 20;
+const megabytes = (files) => files.reduce((sum, file) => sum + statSync(file).size, 0) / 1e6;
+const filesIn = (directory) =>
+  readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
+
+export async function packageSize() {
+  npm(["pack", "--ignore-scripts", "--silent", "--pack-destination", folder], { cwd: root });
+  const tarball = join(
+    folder,
+    readdirSync(folder).find((name) => name.endsWith(".tgz")),
+  );
+  const project = join(folder, "project");
+  npm(["install", "--offline", "--no-audit", "--no-fund", "--prefix", project, tarball]);
+  result("package, packed", megabytes([tarball]), "MB", { atMost: 3.2 });
+  const installed = join(project, "node_modules");
+  result("package, unpacked", megabytes(filesIn(join(installed, "kb-wf"))), "MB");
+  result("installed, with what it depends on", megabytes(filesIn(installed)), "MB");
+  const library = join(installed, "kb-wf", "library", "index.js");
+  const args = ["--input-type=module", "-e", `await import(${JSON.stringify(library)})`];
+  const listed = execFileSync(process.execPath, ["--import", hook(), ...args], {
+    encoding: "utf8",
+  });
+  const loaded = listed
+    .trim()
+    .split("\n")
+    .filter((path) => path.startsWith(installed));
+  result("files that an import of the client loads", loaded.length, "files");
+  result("of this size", megabytes(loaded) * 1000, "kB", { atMost: 1000 });
+  const times = { bare: [], client: [] };
+  for (let round = -2; round < rounds; round++) {
+    const bare = await timed({ args: ["--input-type=module", "-e", "0"], env: clean });
+    const client = await timed({ args, env: clean });
+    if (round < 0) continue; // the first two warm the file cache
+    times.bare.push(bare);
+    times.client.push(client / bare);
+  }
+  result("a start of the client", median(times.client), "× node");
+}
+
+/** A module that prints the path of each module that is loaded after it. */
+function hook() {
+  const loader = `export async function load(url, context, next) {
+    if (url.startsWith("file:")) (await import("node:fs")).writeSync(1, new URL(url).pathname + "\\n");
+    return next(url, context);
+  }`;
+  const source = `import { register } from "node:module"; register("data:text/javascript,${encodeURIComponent(loader)}");`;
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
