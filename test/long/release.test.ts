@@ -13,6 +13,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { afterFile } from "../lib/cleanup.ts";
 import { textOf } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
@@ -235,4 +236,23 @@ test("the workflow that publishes is valid by its schema, and finds its notes", 
   });
   expect(text).toContain("\n### ");
   expect(text).not.toMatch(/^## /m);
+});
+
+test("the workflow's line publishes the package (without sending it)", () => {
+  const { jobs } = parse(textOf(".github/workflows/release.yml")) as {
+    readonly jobs: { readonly release: { readonly steps: readonly { readonly run?: string }[] } };
+  };
+  const line = jobs.release.steps.find(({ run = "" }) => run.startsWith("npm publish"))?.run;
+  const npm = dirname(execFileSync("which", ["npm"], { encoding: "utf8" }));
+  const { exit, text } = ran("sh", ["-c", `${line} --dry-run --registry http://127.0.0.1:9/`], {
+    PATH: `${npm}:${dirname(process.execPath)}:/usr/bin:/bin`,
+    HOME: folder,
+    npm_config_fetch_retries: "0",
+  });
+  expect(exit, text).toBe(0);
+  expect(text).toContain(
+    `\n+ ${nameOf(/\.tgz$/)
+      .replace(/-(?=\d)/, "@")
+      .replace(".tgz", "")}\n`,
+  );
 });
