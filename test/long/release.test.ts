@@ -90,7 +90,7 @@ describe("install.sh", () => {
     expect(version.text).toMatch(/^wf \d/);
   });
 
-  test("takes a release from a server", async () => {
+  test("takes a release from a server, to another directory", async () => {
     const server = createServer(({ url = "" }, response) => {
       const path = join(release, url);
       response.writeHead(existsSync(path) ? 200 : 404);
@@ -102,10 +102,12 @@ describe("install.sh", () => {
     const { port } = server.address() as AddressInfo;
     // The server is in this process, which must not wait.
     const { spawn } = await import("node:child_process");
-    const line = [join(release, "install.sh"), "--from", `http://127.0.0.1:${port}`];
+    const to = join(home, "programs");
+    const line = [join(release, "install.sh"), "--from", `http://127.0.0.1:${port}`, "--to", to];
     const child = spawn("sh", line, { env: { PATH: process.env["PATH"], HOME: home } });
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
-    expect(existsSync(join(home, ".local", "bin", "kb"))).toBe(true);
+    expect(readdirSync(home)).toEqual(["programs"]);
+    expect(ran(join(to, "kb"), ["--version"], { HOME: home }).text).toMatch(/^kb \d/);
   });
 
   test.each([
