@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { here } from "./binary/node.mjs";
+import { here, nodeVersion } from "./binary/node.mjs";
 import { npm, run } from "./npm-package.mjs";
 import { prepare, root } from "./prepare.mjs";
 import { debianPackage } from "./release/debian.mjs";
@@ -41,7 +41,8 @@ const about = { name, version, description, license, epoch: Number(epoch) };
 
 npm(["pack", "--pack-destination", target, "--silent"], { cwd: root });
 const bundled = readFileSync(join(root, "dist", "LICENSES.txt"), "utf8");
-writeFileSync(join(target, `${name}-${version}.cdx.json`), sbom(about, bundled));
+const list = sbom({ ...about, node: nodeVersion }, bundled);
+writeFileSync(join(target, `${name}-${version}.cdx.json`), list);
 
 run("build:binary", process.execPath, [join(root, "scripts", "binary.mjs")]);
 const single = join(root, "binary", here);

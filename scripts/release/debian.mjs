@@ -34,7 +34,8 @@ export function debianPackage(
       join(man, `${page}.gz`),
       gzipSync(readFileSync(join(root, "docs", "man", page)), { level: 9 }),
     );
-  copyFileSync(join(root, "dist", "LICENSES.txt"), join(doc, "copyright"));
+  // Those of Node.js, too, which the single file contains.
+  writeFileSync(join(doc, "copyright"), `${run("kb --licenses", program, ["--licenses"])}\n`);
   const control = `Package: ${name}
 Version: ${version}
 Architecture: ${architecture}
@@ -67,7 +68,7 @@ function librariesOf(program) {
   return `libc6 (>= ${newest("GLIBC")}), libstdc++6 (>= 5.1.1), libgcc-s1`;
 }
 
-/** Gives all files the modes of an installed system and the time of the release. */
+/** Gives the folder and all its files the modes of an installed system and the time of the release. */
 function setModes(folder, time) {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath ?? entry.path, entry.name);
@@ -77,4 +78,6 @@ function setModes(folder, time) {
       utimesSync(path, time, time);
     }
   }
+  chmodSync(folder, 0o755);
+  utimesSync(folder, time, time);
 }

@@ -1,11 +1,12 @@
-// What the programs contain, as CycloneDX 1.6 in JSON: the packages in the bundle, without addresses.
+// What the programs contain, as CycloneDX 1.6 in JSON: the packages in the bundle, and the Node.js of the single file.
+// It has no addresses.
 
 /** Heading of a package in LICENSES.txt: `undici 7.30.2 (MIT)`. */
 const heading = /^(\S+) (\d\S*) \(([^)]+)\)$/gm;
 
-/** The text of the SBOM; `licences` is dist/LICENSES.txt. */
-export function sbom({ name, version, description, license, epoch }, licences) {
-  const components = [...licences.matchAll(heading)].map(
+/** The text of the SBOM; `licences` is dist/LICENSES.txt, `node` the version in the single file and the .deb. */
+export function sbom({ name, version, description, license, epoch, node }, licences) {
+  const packages = [...licences.matchAll(heading)].map(
     ([, packageName, packageVersion, terms]) => ({
       type: "library",
       "bom-ref": purlOf(packageName, packageVersion),
@@ -15,7 +16,20 @@ export function sbom({ name, version, description, license, epoch }, licences) {
       purl: purlOf(packageName, packageVersion),
     }),
   );
-  if (components.length === 0) throw new Error("LICENSES.txt names no package");
+  if (packages.length === 0) throw new Error("LICENSES.txt names no package");
+  const runtime = `pkg:generic/node@${node}`;
+  const components = [
+    ...packages,
+    {
+      type: "platform",
+      "bom-ref": runtime,
+      name: "node",
+      version: node,
+      description: "Node.js, in the single file and the .deb only",
+      licenses: [licenceOf("MIT")],
+      purl: runtime,
+    },
+  ];
   const ref = purlOf(name, version);
   const bom = {
     bomFormat: "CycloneDX",

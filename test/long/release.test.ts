@@ -13,6 +13,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { afterFile } from "../lib/cleanup.ts";
 import { textOf } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
@@ -62,20 +63,19 @@ test("package, .deb, bundle and list have the same bytes when they are made agai
   }
 });
 
-test("the list of what is inside is CycloneDX, without references to the outside", () => {
+test("the list of what is inside has all packages and Node.js, and no references to the outside", () => {
   const text = readFileSync(join(release, nameOf(/\.cdx\.json$/)), "utf8");
   expect(text).not.toMatch(/https?:|externalReferences/);
-  const bom = JSON.parse(text) as {
-    readonly bomFormat: string;
-    readonly components: readonly { readonly name: string; readonly purl: string }[];
-  };
-  expect(bom.bomFormat).toBe("CycloneDX");
+  const bom = JSON.parse(text) as { readonly components: readonly { readonly purl: string }[] };
   const packaged = readFileSync(join(root, "dist", "LICENSES.txt"), "utf8");
-  for (const { name, purl } of bom.components) {
-    expect(packaged).toContain(`${name} `);
-    expect(purl).toMatch(/^pkg:npm\/(%40[\w.-]+\/)?[\w.-]+@\d/);
-  }
-  expect(bom.components.map(({ name }) => name)).toContain("undici");
+  const heads = [...packaged.matchAll(/^(\S+) (\d\S*) \([^)]+\)$/gm)];
+  const purls = heads.map(
+    ([, name = "", version]) => `pkg:npm/${name.replace("@", "%40")}@${version}`,
+  );
+  expect(heads.map(([, name]) => name)).toContain("undici");
+  const program = ran(join(release, nameOf(/-linux-/)), ["--version"], { HOME: folder }).text;
+  const node = /\(node v(\S+) /.exec(program)?.[1];
+  expect(bom.components.map(({ purl }) => purl)).toEqual([...purls, `pkg:generic/node@${node}`]);
 });
 
 describe("install.sh", () => {
@@ -90,7 +90,7 @@ describe("install.sh", () => {
     expect(version.text).toMatch(/^wf \d/);
   });
 
-  test("takes a release from a server", async () => {
+  test("takes a release from a server, to another directory", async () => {
     const server = createServer(({ url = "" }, response) => {
       const path = join(release, url);
       response.writeHead(existsSync(path) ? 200 : 404);
@@ -102,10 +102,12 @@ describe("install.sh", () => {
     const { port } = server.address() as AddressInfo;
     // The server is in this process, which must not wait.
     const { spawn } = await import("node:child_process");
-    const line = [join(release, "install.sh"), "--from", `http://127.0.0.1:${port}`];
+    const to = join(home, "programs");
+    const line = [join(release, "install.sh"), "--from", `http://127.0.0.1:${port}`, "--to", to];
     const child = spawn("sh", line, { env: { PATH: process.env["PATH"], HOME: home } });
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
-    expect(existsSync(join(home, ".local", "bin", "kb"))).toBe(true);
+    expect(readdirSync(home)).toEqual(["programs"]);
+    expect(ran(join(to, "kb"), ["--version"], { HOME: home }).text).toMatch(/^kb \d/);
   });
 
   test.each([
@@ -176,9 +178,12 @@ describe.skipIf(!hasDebian)("a Debian without Node.js (needs root and debootstra
     expect(exit, text).toBe(0);
   });
 
-  test("the .deb names the libraries that it needs, and is removed without a trace", () => {
+  test("the .deb names its libraries and all licenses, and is removed without a trace", () => {
     const needs = ran("dpkg-deb", ["-f", join(release, nameOf(/\.deb$/)), "Depends"]).text;
     expect(needs).toMatch(/^libc6 \(>= [\d.]+\), libstdc\+\+6 \(>= [\d.]+\), libgcc-s1\n$/);
+    const terms = inside("cat /usr/share/doc/kb-wf/copyright").text;
+    for (const name of ["undici", "Node.js"])
+      expect(terms).toMatch(new RegExp(`^${name} \\d`, "m"));
     expect(inside("dpkg --purge kb-wf").exit).toBe(0);
     expect(inside("ls /usr/bin/kb /usr/share/man/man1/kb.1.gz").exit).not.toBe(0);
   });
@@ -233,4 +238,23 @@ test("the workflow that publishes is valid by its schema, and finds its notes", 
   });
   expect(text).toContain("\n### ");
   expect(text).not.toMatch(/^## /m);
+});
+
+test("the workflow's line publishes the package (without sending it)", () => {
+  const { jobs } = parse(textOf(".github/workflows/release.yml")) as {
+    readonly jobs: { readonly release: { readonly steps: readonly { readonly run?: string }[] } };
+  };
+  const line = jobs.release.steps.find(({ run = "" }) => run.startsWith("npm publish"))?.run;
+  const npm = dirname(execFileSync("which", ["npm"], { encoding: "utf8" }));
+  const { exit, text } = ran("sh", ["-c", `${line} --dry-run --registry http://127.0.0.1:9/`], {
+    PATH: `${npm}:${dirname(process.execPath)}:/usr/bin:/bin`,
+    HOME: folder,
+    npm_config_fetch_retries: "0",
+  });
+  expect(exit, text).toBe(0);
+  expect(text).toContain(
+    `\n+ ${nameOf(/\.tgz$/)
+      .replace(/-(?=\d)/, "@")
+      .replace(".tgz", "")}\n`,
+  );
 });
