@@ -176,6 +176,8 @@ interface Layout<T> {
   readonly fields?: RequiredFields;
   /** What a terminal shows instead of a table. */
   readonly terminalForm?: TerminalForm;
+  /** Formats of other programs in which it can be printed, too. */
+  readonly texts?: readonly TextFormat[];
 }
 
 /** A form of rows on a terminal other than a table, which `-o grid` prints. */
@@ -207,8 +209,10 @@ export type TerminalForm =
   /** Chunks of texts, with what they repeat marked. */
   | { readonly form: "chunks" };
 
-/** Formats of other programs: `trec` is a run of a retrieval evaluation. */
-export type TextFormat = "trec";
+/** Formats of other programs: a run of a retrieval evaluation, metrics, traces. */
+export const textFormats = ["trec", "openmetrics", "otlp"] as const;
+
+export type TextFormat = (typeof textFormats)[number];
 
 /**
  * The response of an operation. `rows` is the path of the rows in the response, "" for the response

@@ -11,6 +11,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
 import { followDisplayed, newFollowCounts, TextStream } from "../follow/index.ts";
 import type { FollowCounts, FollowResult } from "../follow/index.ts";
+import { traceStages } from "../otlp/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import type { eventsParams } from "./command.ts";
 
@@ -31,7 +32,9 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
     throughPauses: input.through_pauses ?? false,
     snapshot: !input.no_snapshot,
   };
-  const follow = (id: string) => followDisplayed({ ...options, runId: id }, context, counts);
+  const traced = await traceStages(input, context);
+  const follow = (id: string) =>
+    pipe(followDisplayed({ ...options, runId: id }, context, counts), traced());
   if (others.length > 0) {
     const merged = followMany(runIds, follow, context);
     yield* pipe(merged, countEvents(counts, context), filterKinds(kinds));
