@@ -102,7 +102,7 @@ const nameOf = ({ title, model }: Span) =>
 
 const nodeValues = (span: Span): Values => ({
   "wf.node.id": span.nodeId,
-  "wf.node.title": span.title,
+  "wf.node.title": span.model && span.title,
   "wf.node.type": span.type || undefined,
   "wf.node.status": span.status,
   "wf.node.tokens": span.tokens,

@@ -41,7 +41,9 @@ export async function printReports(
   if (format === "yaml") return printYaml(data, asJson);
   const styles = { style, tableStyle: await tableStyle(printing, false) };
   if (isTextFormat(format)) {
-    const texts = mapped(reportsIn(steps), (report) => [report.texts?.[format]?.() ?? ""]);
+    const texts = mapped(reportsIn(steps), async (report) => [
+      (await report.texts?.[format]?.()) ?? "",
+    ]);
     return each(texts, out, (text) => text);
   }
   const form = reportFormOf(format, out);

@@ -11,7 +11,7 @@ import { exportRequest, runSpans } from "../../../runs/otlp.ts";
 import type { ExportedRun, OtlpSpan } from "../../../runs/otlp.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { plainSender } from "../../task/plain-sender.ts";
-import { applicationOf } from "../app/index.ts";
+import { knownApplication } from "../app/index.ts";
 
 /** ms without a byte from the collector, and the longest that it may ask to wait. */
 const IDLE_MS = 10_000;
@@ -26,15 +26,12 @@ const MAX_RESPONSE = 1024 * 1024;
  * the application.
  */
 export function traceWriter(context: Context) {
-  const { host, api } = context;
+  const { host } = context;
   const mask = (text: string) => host.secrets.masked(redactText(text));
   const named = async () => {
     const name = host.env["OTEL_SERVICE_NAME"];
     if (name) return { "service.name": name };
-    // The name of an application is not worth losing a trace.
-    const app = await applicationOf(context, { withId: false }).catch(() => undefined);
-    const base_url = app?.base_url ?? (await api.baseUrl().catch(() => undefined));
-    return { "service.name": app?.name || "wf", "server.address": base_url && hostIn(base_url) };
+    return { "service.name": (await knownApplication(context))?.name || "wf" };
   };
   let resource: ReturnType<typeof named> | undefined;
   const request = async (spans: readonly OtlpSpan[]) =>
@@ -48,8 +45,6 @@ export function traceWriter(context: Context) {
     },
   };
 }
-
-const hostIn = (url: string): string => new URL(url).hostname;
 
 export type TraceSender = ReturnType<typeof traceSender>;
 
