@@ -4,7 +4,7 @@ import type { EventFields } from "../lib/server-event.ts";
 
 /** A call of a model by a node. */
 export interface ModelUse {
-  /** The server's name of the provider: `langgenius/openai/openai`. */
+  /** `openai`, the end of the server's name for it. */
   readonly provider: string;
   readonly model: string;
   /** `chat` or `completion`. */
@@ -25,9 +25,10 @@ export function modelUse(fields: EventFields): ModelUse | undefined {
     return undefined;
   const tokens = (name: string) =>
     [process_data, outputs].map((each) => valueAt(each, `usage.${name}`)).find(isNumber);
+  const name = provider.split("/").at(-1) ?? "";
   const mode = String(valueAt(told, "model_mode") ?? "chat");
   return {
-    provider,
+    provider: name,
     model,
     mode,
     input: tokens("prompt_tokens"),

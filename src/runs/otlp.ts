@@ -1,3 +1,4 @@
+import { own } from "../lib/json.ts";
 import { sha256 } from "../lib/sha256.ts";
 import { isUuid } from "../lib/text.ts";
 import { version } from "../lib/version.ts";
@@ -24,11 +25,15 @@ export interface ExportedRun {
 }
 
 /** A span as OTLP writes it in JSON. */
-export type OtlpSpan = ReturnType<typeof spanFor>;
+export type OtlpSpan = Readonly<Record<string, unknown>>;
+
+type Values = Readonly<Record<string, string | number | undefined>>;
 
 /** Kinds of spans. */
 const INTERNAL = 1;
 const CLIENT = 3;
+/** Characters of an error. */
+const MAX_ERROR = 1000;
 
 /** The ID of a UUID is its 32 digits; that of any other run is from a hash. */
 const traceIdOf = (runId: string): string =>
@@ -43,42 +48,63 @@ const spanIdOf = (...parts: readonly (string | number)[]): string =>
  * They have no inputs and outputs; `mask` masks the secrets of every text.
  */
 export function runSpans(run: ExportedRun, mask: (text: string) => string): OtlpSpan[] {
-  const { id, trace, status, error } = run;
-  const traceId = traceIdOf(id);
-  const root = spanIdOf(id);
-  const { top, startedAt, length } = trace
-    ? spansOf(trace)
+  const traceId = traceIdOf(run.id);
+  const root = spanIdOf(run.id);
+  const { top, startedAt, length } = run.trace
+    ? spansOf(run.trace)
     : { top: [], startedAt: run.startedAt, length: 0 };
-  const ids = spanIds(id, top);
-  const isFailed = status === "failed";
-  const whole = spanFor({ traceId, spanId: root, name: "workflow run", kind: INTERNAL }, mask, {
-    start: Math.min(run.startedAt, startedAt),
-    end: Math.max(run.endedAt, startedAt + length),
-    error: isFailed ? { type: status, message: error ?? "" } : undefined,
-    values: {
-      "wf.run.id": id,
-      "wf.run.status": status,
-      "wf.run.tokens": run.tokens,
-      "wf.run.steps": run.steps,
-      "wf.workflow.id": trace?.workflowId,
-    },
+  /** The times from start to end in ms, and the error if the status is one. */
+  const ending = (start: number, end: number, status: string, error: string | null = "") => ({
+    startTimeUnixNano: nanoseconds(start),
+    endTimeUnixNano: nanoseconds(Math.max(start, end)),
+    status: isFailure(status) ? { code: 2, message: mask(error ?? "").slice(0, MAX_ERROR) } : {},
   });
+  const { id, status, error, tokens, steps, trace } = run;
+  const whole = {
+    traceId,
+    spanId: root,
+    name: "workflow run",
+    kind: INTERNAL,
+    ...ending(
+      Math.min(run.startedAt, startedAt),
+      Math.max(run.endedAt, startedAt + length),
+      status,
+      error,
+    ),
+    attributes: attributes(
+      {
+        "wf.run.id": id,
+        "wf.run.status": status,
+        "wf.run.tokens": tokens,
+        "wf.run.steps": steps,
+        "wf.workflow.id": trace?.workflowId,
+        "error.type": isFailure(status) ? status : undefined,
+      },
+      mask,
+    ),
+  };
+  const ids = spanIds(id, top);
   const nodes = [...eachSpan(top)].map(([span, around]) => {
     const parent = around.at(-1);
-    const parentSpanId = (parent && ids.get(parent)) ?? root;
-    const place = { traceId, spanId: ids.get(span) ?? "", parentSpanId };
+    const { title, model } = span;
     const start = startedAt + span.start;
-    return spanFor({ ...place, ...nameOf(span) }, mask, {
-      start,
-      end: start + span.took,
-      error: /^(failed|exception)$/.test(span.status)
-        ? { type: span.status, message: span.error ?? "" }
-        : undefined,
-      values: { ...nodeValues(span), ...(span.model && modelValues(span.model)) },
-    });
+    return {
+      traceId,
+      spanId: ids.get(span),
+      parentSpanId: (parent && ids.get(parent)) ?? root,
+      name: model ? `${operationOf(model)} ${model.model}` : mask(title),
+      kind: model ? CLIENT : INTERNAL,
+      ...ending(start, start + span.took, span.status, span.error),
+      attributes: attributes({ ...nodeValues(span), ...(model && modelValues(model)) }, mask),
+    };
   });
   return [whole, ...nodes];
 }
+
+const isFailure = (status: string): boolean => status === "failed" || status === "exception";
+
+/** Nanoseconds of a time in ms, exact to the microsecond; OTLP writes such numbers as text. */
+const nanoseconds = (ms: number): string => `${Math.max(0, Math.round(ms * 1000))}000`;
 
 /** IDs by span; a loop within a loop runs several times under the same execution ID. */
 function spanIds(runId: string, top: readonly Span[]): ReadonlyMap<Span, string> {
@@ -92,23 +118,16 @@ function spanIds(runId: string, top: readonly Span[]): ReadonlyMap<Span, string>
   return ids;
 }
 
-const operationOf = ({ mode }: ModelUse): string =>
-  mode === "completion" ? "text_completion" : "chat";
-
-const nameOf = ({ title, model }: Span) =>
-  model
-    ? { name: `${operationOf(model)} ${model.model}`, kind: CLIENT }
-    : { name: title, kind: INTERNAL };
-
-const nodeValues = (span: Span): Values => ({
+const nodeValues = ({ status, waited, ...span }: Span): Values => ({
   "wf.node.id": span.nodeId,
-  "wf.node.title": span.model && span.title,
+  "wf.node.title": span.title,
   "wf.node.type": span.type || undefined,
-  "wf.node.status": span.status,
+  "wf.node.status": status,
   "wf.node.tokens": span.tokens,
   "wf.node.round": span.round,
   "wf.node.retries": span.retries || undefined,
-  "wf.node.waited_ms": Math.round(span.waited) || undefined,
+  "wf.node.waited_ms": Math.round(waited) || undefined,
+  "error.type": isFailure(status) ? status : undefined,
 });
 
 /** Names of the conventions for providers that the server calls something else. */
@@ -122,68 +141,30 @@ const providers: Readonly<Record<string, string>> = {
   x: "x_ai",
 };
 
-function modelValues(use: ModelUse): Values {
-  const provider = use.provider.split("/").at(-1) ?? "";
-  return {
-    "gen_ai.operation.name": operationOf(use),
-    "gen_ai.provider.name": (Object.hasOwn(providers, provider) && providers[provider]) || provider,
-    "gen_ai.request.model": use.model,
-    "gen_ai.usage.input_tokens": use.input,
-    "gen_ai.usage.output_tokens": use.output,
-  };
-}
+const operationOf = ({ mode }: ModelUse): string =>
+  mode === "completion" ? "text_completion" : "chat";
 
-type Values = Readonly<Record<string, string | number | undefined>>;
-
-interface SpanContent {
-  /** ms since the epoch. */
-  readonly start: number;
-  readonly end: number;
-  readonly error: { readonly type: string; readonly message: string } | undefined;
-  readonly values: Values;
-}
-
-/** Characters of an error. */
-const MAX_ERROR = 1000;
-
-function spanFor(
-  place: {
-    readonly traceId: string;
-    readonly spanId: string;
-    readonly parentSpanId?: string;
-    readonly name: string;
-    readonly kind: number;
-  },
-  mask: (text: string) => string,
-  { start, end, error, values }: SpanContent,
-) {
-  return {
-    ...place,
-    name: mask(place.name),
-    startTimeUnixNano: nanoseconds(start),
-    endTimeUnixNano: nanoseconds(Math.max(start, end)),
-    attributes: attributes({ ...values, "error.type": error?.type }, mask),
-    status: error ? { code: 2, message: mask(error.message).slice(0, MAX_ERROR) } : {},
-  };
-}
-
-/** Nanoseconds of a time in ms, exact to the microsecond; OTLP writes such numbers as text. */
-const nanoseconds = (ms: number): string => `${Math.max(0, Math.round(ms * 1000))}000`;
+const modelValues = (use: ModelUse): Values => ({
+  "gen_ai.operation.name": operationOf(use),
+  "gen_ai.provider.name": own(providers, use.provider) ?? use.provider,
+  "gen_ai.request.model": use.model,
+  "gen_ai.usage.input_tokens": use.input,
+  "gen_ai.usage.output_tokens": use.output,
+});
 
 const attributes = (values: Values, mask: (text: string) => string) =>
   Object.entries(values).flatMap(([key, value]) => {
     if (value === undefined) return [];
-    const typed =
-      typeof value === "string" ? { stringValue: mask(value) } : { intValue: String(value) };
-    return [{ key, value: typed }];
+    const isText = typeof value === "string";
+    return [{ key, value: isText ? { stringValue: mask(value) } : { intValue: String(value) } }];
   });
 
-/** The request that exports spans, as JSON on one line; `resource` describes where they come from. */
-export const exportRequest = (spans: readonly OtlpSpan[], resource: Values): string =>
+/** The request that exports spans of a service, as JSON on one line. */
+export const exportRequest = (spans: readonly OtlpSpan[], service: string): string =>
   JSON.stringify({
     resourceSpans: [
       {
-        resource: { attributes: attributes(resource, String) },
+        resource: { attributes: attributes({ "service.name": service }, String) },
         scopeSpans: [{ scope: { name: "kb-wf", version }, spans, schemaUrl }],
         schemaUrl,
       },

@@ -117,6 +117,7 @@ const files: Readonly<Record<string, string>> = {
   "longer.yaml":
     "mode: custom\nrules: {segmentation: {separator: '\\n', max_tokens: 900}, pre_processing_rules: []}\n",
   "directory.mjs": readFileSync(join(root, "examples/sources/directory.mjs"), "utf8"),
+  "prices.yaml": "currency: USD\ntotal: 1\n",
   "arms.yml": "- { search_method: [keyword_search, semantic_search] }\n",
   "sources.yaml": "sources:\n  handbook: { kb: Handbook, source: docs }\n",
   "mood.json": '"happy"',

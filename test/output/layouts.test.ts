@@ -226,6 +226,7 @@ const elsewhere = new Map([
   ["kb source check", "runs a program: sources.test.ts"],
   ["kb verify", "prints differences like kb plan"],
   ["kb sandbox", "runs until it is interrupted"],
+  ["wf cost", "needs a file of prices: cost.test.ts"],
   ["wf top", "redraws a screen until it is interrupted"],
   ["wf logs export", "writes a file"],
   ["wf test init", "writes a file"],

@@ -17,7 +17,7 @@ export const commandGroups: Readonly<
   wf: [
     ["Running", ["run", "retry", "stop", "wait", "form", "file"]],
     ["Following", ["events", "show", "open", "timeline"]],
-    ["Logs and statistics", ["logs", "stats", "top"]],
+    ["Logs and statistics", ["logs", "stats", "cost", "top"]],
     ["Tests and recordings", ["test", "replay", "diff"]],
     ["Applications and chat", ["app", "chat", "conversation", "message", "annotation", "text"]],
     ["Settings and diagnosis", ["login", "profile", "config", "doctor", "completion"]],

@@ -52,8 +52,9 @@ export const workflowFeatures: readonly Feature[] = [
     workflowLogs: () => import("./logs/list.ts"),
     workflowLogsExport: () => import("./logs/export.ts"),
   }),
-  tasks("stats", () => import("./stats/command.ts"), {
+  tasks("stats cost", () => import("./stats/command.ts"), {
     workflowStats: () => import("./stats/stats.ts"),
+    workflowCost: () => import("./stats/cost.ts"),
   }),
   tasks("top", () => import("./top/command.ts"), {
     workflowTop: () => import("./top/top.ts"),

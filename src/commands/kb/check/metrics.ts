@@ -1,4 +1,5 @@
 import { openMetrics } from "../../../lib/formats/openmetrics.ts";
+import { problemFigures } from "./findings.ts";
 import type { ProblemCounts } from "./findings.ts";
 
 /** The problems of a knowledge base. */
@@ -15,10 +16,10 @@ export const checkMetrics = (counts: readonly KbCounts[]): string =>
       name: "kb_problems",
       type: "gauge",
       help: "Problems of a knowledge base by kind; unchecked is what could not be checked.",
-      samples: counts.flatMap(({ id, name, problems: { problems: _, ...kinds } }) =>
-        Object.entries(kinds).map(([problem, value]) => ({
+      samples: counts.flatMap(({ id, name, problems }) =>
+        Object.values(problemFigures).map((problem) => ({
           labels: { knowledge_base: name, id, problem },
-          value,
+          value: problems[problem],
         })),
       ),
     },

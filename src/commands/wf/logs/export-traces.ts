@@ -7,6 +7,7 @@ import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { ExportedRun } from "../../../runs/otlp.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { traceTools } from "../otlp/index.ts";
 import { savedRecordings } from "../recording/index.ts";
 import type { logsExportParams } from "./command.ts";
 import { loggedRun } from "./query.ts";
@@ -28,9 +29,9 @@ export async function openTraces({ otlp, with_detail }: TracesInput, context: Co
   const isFormat = context.options.format === "otlp";
   if (otlp === undefined && !isFormat) return undefined;
   if (isFormat && with_detail) throw usage("--with-detail cannot be used with -o otlp");
-  const { traceSender, traceWriter } = await import("../otlp/send.ts");
+  const { traceSender, traceWriter } = await traceTools();
   const deliver = otlp === undefined ? undefined : traceSender(otlp, context);
-  const { lines } = traceWriter(context);
+  const { spans, request } = traceWriter(context);
   const recorded = await savedRecordings(context);
   const without: string[] = [];
   let [sent, unfinished, rejected] = [0, 0, 0];
@@ -42,7 +43,7 @@ export async function openTraces({ otlp, with_detail }: TracesInput, context: Co
       unfinished++;
       return [];
     }
-    const trace = await recorded(id);
+    const trace = recorded.has(id) ? await recorded.trace(id) : undefined;
     if (!trace) without.push(id);
     const { created_at, finished_at } = log.workflow_run ?? {};
     const startedAt = 1000 * (created_at ?? at);
@@ -57,7 +58,8 @@ export async function openTraces({ otlp, with_detail }: TracesInput, context: Co
       for (const log of logs) runs.push(...(await runOf(log)));
       if (deliver && runs.length > 0) rejected += await deliver(runs);
       sent += runs.length;
-      return isFormat ? lines(runs) : "";
+      const texts = isFormat ? await Promise.all(runs.map((run) => request(spans(run)))) : [];
+      return texts.map((text) => `${text}\n`).join("");
     },
     /** Says what the traces lack. Throws `partial` if the collector rejected spans. */
     async report() {

@@ -1,2 +1,5 @@
 export { otlpParams } from "./params.ts";
-export { runOfTrace, traceStages } from "./stage.ts";
+export { traceStages } from "./stage.ts";
+
+/** What writes and sends traces, which only commands with such a flag load. */
+export const traceTools = () => import("./send.ts");

@@ -21,44 +21,30 @@ const ATTEMPTS = 4;
 const MAX_SPANS = 500;
 const MAX_RESPONSE = 1024 * 1024;
 
-/**
- * Makes traces of runs. `lines` has a request for each of them; the service is that of OTEL_SERVICE_NAME, or
- * the application.
- */
+/** Makes requests of spans; the service is that of OTEL_SERVICE_NAME, or the application. */
 export function traceWriter(context: Context) {
-  const { host } = context;
-  const mask = (text: string) => host.secrets.masked(redactText(text));
-  const named = async () => {
-    const name = host.env["OTEL_SERVICE_NAME"];
-    if (name) return { "service.name": name };
-    return { "service.name": (await knownApplication(context))?.name || "wf" };
-  };
-  let resource: ReturnType<typeof named> | undefined;
-  const request = async (spans: readonly OtlpSpan[]) =>
-    exportRequest(spans, await (resource ??= named()));
+  const { env, secrets } = context.host;
+  const mask = (text: string) => secrets.masked(redactText(text));
+  let service: Promise<string> | undefined;
+  const serviceName = async () =>
+    env["OTEL_SERVICE_NAME"] || (await knownApplication(context))?.name || "wf";
   return {
-    spans: (run: ExportedRun) => runSpans(run, mask),
-    request,
-    async lines(runs: readonly ExportedRun[]): Promise<string> {
-      const texts = await Promise.all(runs.map((run) => request(runSpans(run, mask))));
-      return texts.map((text) => `${text}\n`).join("");
-    },
+    spans: (run: ExportedRun): OtlpSpan[] => runSpans(run, mask),
+    request: async (spans: readonly OtlpSpan[]): Promise<string> =>
+      exportRequest(spans, await (service ??= serviceName())),
   };
 }
 
-export type TraceSender = ReturnType<typeof traceSender>;
-
 /** Sends traces to the collector at a URL. Throws `usage` for a URL or for headers that cannot be used. */
 export function traceSender(text: string, context: Context) {
-  const headers = headersIn(context);
-  const url = tracesUrl(text, Object.keys(headers).length > 0, context);
+  const own = headersIn(context);
+  const headers = { "content-type": "application/json", ...own };
+  const url = tracesUrl(text, Object.keys(own).length > 0, context);
   const send = plainSender({ connectTimeout: IDLE_MS }, IDLE_MS, context);
   const { spans, request } = traceWriter(context);
-  const post = (body: string) =>
+  const post = (text: string) =>
     retried(url, context, async () => {
-      const json = { kind: "json", text: body } as const;
-      const all = { "content-type": "application/json", ...headers };
-      const response = await send({ method: "POST", url, headers: all, body: json });
+      const response = await send({ method: "POST", url, headers, body: { kind: "json", text } });
       return { ...response, text: await readText(response.body, MAX_RESPONSE) };
     });
   /** Returns how many spans the collector rejected. Throws if it did not take a request. */
@@ -69,13 +55,13 @@ export function traceSender(text: string, context: Context) {
       waiting.push(...spans(run));
       if (waiting.length < MAX_SPANS && index + 1 < runs.length) continue;
       const partial = valueAt(tryParseJson(await post(await request(waiting))), "partialSuccess");
-      const [count, why] = [valueAt(partial, "rejectedSpans"), valueAt(partial, "errorMessage")];
-      rejected += Number(count ?? 0) || 0;
-      const reason = typeof why === "string" && why !== "" ? `: ${shortened(why, 300)}` : "";
-      if (Number(count) > 0 || reason !== "")
+      const count = Number(valueAt(partial, "rejectedSpans") ?? 0) || 0;
+      const why = valueAt(partial, "errorMessage") || "";
+      if (count > 0 || why !== "")
         await context.notice(
-          `the collector rejected ${Number(count ?? 0)} of ${waiting.length} spans${reason}`,
+          `the collector rejected ${count} of ${waiting.length} spans: ${shortened(String(why), 300)}`,
         );
+      rejected += count;
       waiting = [];
     }
     return rejected;
@@ -93,16 +79,14 @@ function tracesUrl(text: string, hasHeaders: boolean, { options }: Context): str
       "the URL must not have a password or a query",
       "set OTEL_EXPORTER_OTLP_HEADERS='authorization=Bearer …'",
     );
-  if (hasHeaders && url.protocol === "http:" && !isLoopback(url.hostname)) {
-    const { insecureHttp } = options.flags;
-    if (!insecureHttp)
-      throw invalid(
-        "plain HTTP would send OTEL_EXPORTER_OTLP_HEADERS unencrypted",
-        "use https://, or pass --insecure-http",
-      );
-  }
-  const path = url.pathname.replace(/\/+$/, "");
-  return `${url.origin}${path.endsWith("/traces") ? path : `${path}/v1/traces`}`;
+  const isPlain = url.protocol === "http:" && !isLoopback(url.hostname);
+  if (hasHeaders && isPlain && !options.flags.insecureHttp)
+    throw invalid(
+      "plain HTTP would send OTEL_EXPORTER_OTLP_HEADERS unencrypted",
+      "use https://, or pass --insecure-http",
+    );
+  const path = url.pathname.split("/").filter(Boolean);
+  return [url.origin, ...path, ...(path.at(-1) === "traces" ? [] : ["v1", "traces"])].join("/");
 }
 
 /** The headers of the environment: `name=value` with percent-encoded values, separated by commas. */

@@ -53,7 +53,7 @@ export async function traceStages(
 }
 
 /** The run that a trace is of; undefined if it has no events of one. */
-export function runOfTrace(trace: RunTrace): ExportedRun | undefined {
+function runOfTrace(trace: RunTrace): ExportedRun | undefined {
   const { runId: id, status, error, tokens, steps, startedAt, lastAt } = trace;
   if (id === undefined || startedAt === undefined || lastAt === undefined) return undefined;
   return { id, status, error, tokens, steps, startedAt, endedAt: lastAt, trace };

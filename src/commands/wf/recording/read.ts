@@ -39,20 +39,21 @@ export async function loadTrace(source: string, context: Context): Promise<Loade
     : traceOfRun(await context.resolveId("run", source), context);
 }
 
-/**
- * Reads the traces of runs that were recorded on this machine; undefined for a run whose recording is not there or
- * has no nodes.
- */
+/** The recordings of runs on this machine: whether a run has one, and its trace if that has nodes. */
 export async function savedRecordings(context: Context) {
   const saved = await savedRuns(context);
-  return async (run: string): Promise<RunTrace | undefined> => {
-    const path = saved.get(run)?.recording;
-    if (path === undefined) return undefined;
-    const loaded = await traceOfRecording(path, context).catch((error: unknown) => {
-      if (error instanceof CliError) return undefined;
-      throw error;
-    });
-    return loaded?.trace.runId === run && loaded.trace.nodes.length > 0 ? loaded.trace : undefined;
+  return {
+    has: (run: string): boolean => saved.get(run)?.recording !== undefined,
+    async trace(run: string): Promise<RunTrace | undefined> {
+      const loaded = await traceOfRecording(saved.get(run)?.recording ?? "", context).catch(
+        (error: unknown) => {
+          if (error instanceof CliError) return undefined; // the file was removed, or changed
+          throw error;
+        },
+      );
+      const isOfRun = loaded?.trace.runId === run && loaded.trace.nodes.length > 0;
+      return isOfRun ? loaded.trace : undefined;
+    },
   };
 }
 

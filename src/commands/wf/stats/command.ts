@@ -1,4 +1,6 @@
+import { getAppInfo } from "../../../operations/apps.ts";
 import { local, report } from "../../../operations/operation.ts";
+import { required } from "../../../operations/shared.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { FieldKind } from "../../conditions/index.ts";
 import { task } from "../../task/command-spec.ts";
@@ -72,9 +74,38 @@ export const workflowStats = task({
   exits: ["partial", "gate"],
   examples: [
     "wf stats --since 7d --by version",
-    "wf stats --since yesterday --by hour",
     "wf stats --since 1h --fail-if 'p95>20s' --fail-if 'failed>2%'",
     "wf stats --from november.jsonl -o md",
     "wf stats --since 2026-11-01 -o openmetrics",
+  ],
+});
+
+export const costParams = {
+  prices: local.text("YAML file with the prices of models", {
+    placeholder: "file",
+    required,
+    length: [1, 4096],
+  }),
+  ...logFilters,
+  created_at__after: statsParams.created_at__after,
+  from: statsParams.from,
+};
+
+export const workflowCost = task({
+  command: "wf cost",
+  action: "compute costs",
+  summary: "Show what the tokens of runs cost, by application, day and model",
+  about:
+    "The log has the tokens of a run, but not their models: these are known of runs that were recorded on\nthis machine (--record). Tokens of other runs have the price `total` of the file, or none, and a note\nsays how many they are. Prices are per million tokens. --app can be repeated.",
+  manyApps: true,
+  params: costParams,
+  returns: report,
+  sends: [getAppInfo],
+  wraps: listWorkflowLogs,
+  effect: "reads",
+  exits: ["partial"],
+  examples: [
+    "wf cost --prices prices.yaml --since 30d",
+    "wf cost --prices prices.yaml --from november.jsonl -o csv",
   ],
 });

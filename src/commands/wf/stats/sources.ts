@@ -12,6 +12,9 @@ import { linesOf } from "../../../lib/formats/lines.ts";
 import { readFileRows } from "../../../lib/formats/rows-file.ts";
 import type { Mistake } from "../../../lib/formats/rows-file.ts";
 
+/** Length of the time that is read by default. */
+export const DEFAULT_SECONDS = 86_400;
+
 /** Unix seconds, both included. */
 export interface TimeSpan {
   readonly since: number;

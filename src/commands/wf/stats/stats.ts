@@ -8,7 +8,7 @@ import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
 import { formatFigure, statsData } from "./data.ts";
 import { Accumulator, StatsCounts } from "./figures.ts";
 import { statsScreen, statsSections } from "./tables.ts";
-import { runsFromFile, runsFromServer } from "./sources.ts";
+import { DEFAULT_SECONDS, runsFromFile, runsFromServer } from "./sources.ts";
 import type { RunSink } from "./sources.ts";
 import { figureKinds, figureNames, groupings, units } from "./command.ts";
 import type { FigureName, Unit } from "./command.ts";
@@ -18,7 +18,6 @@ import type { statsParams } from "./command.ts";
 
 type StatsInput = Input<typeof statsParams>;
 
-const DEFAULT_SECONDS = 86_400;
 const DEFAULT_TOP = 10;
 
 /**

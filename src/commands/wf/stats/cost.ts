@@ -1,0 +1,171 @@
+import { usage } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
+import { groupDigits, localClock, sum } from "../../../lib/numbers.ts";
+import { counted } from "../../../lib/text.ts";
+import type { Input } from "../../../operations/operation.ts";
+import { left, right } from "../../../output/report-model.ts";
+import type { Report } from "../../../output/report-model.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { knownApplication } from "../app/index.ts";
+import { logQuery } from "../logs/index.ts";
+import type { LoggedRun } from "../logs/index.ts";
+import { savedRecordings } from "../recording/index.ts";
+import type { costParams } from "./command.ts";
+import { readPrices } from "./prices.ts";
+import type { Prices } from "./prices.ts";
+import { DEFAULT_SECONDS, runsFromFile, runsFromServer } from "./sources.ts";
+
+type CostInput = Input<typeof costParams>;
+
+/** Tokens of a day: of a model, or with null those whose model is unknown. */
+interface CostRow {
+  readonly application: string | null;
+  readonly day: string | null;
+  readonly model: string | null;
+  runs: number;
+  input: number;
+  output: number;
+  tokens: number;
+}
+
+/**
+ * Shows what the tokens of runs cost. Which model used them is known of runs that were recorded on this machine;
+ * the tokens of others have the price `total`. Throws, as a result, `partial` if not all runs could be read.
+ */
+export async function* run(input: CostInput, context: Context): AsyncGenerator<Report> {
+  const prices = await readPrices(input.prices, context.host.files);
+  const { apps = [] } = context.options.flags;
+  if (input.from && apps.length > 1) throw usage("--from cannot be used with several applications");
+  const rows = new Map<string, CostRow>();
+  let incomplete: CliError | undefined;
+  for (const of of apps.length > 1 ? apps.map((app) => context.with({ app })) : [context]) {
+    const error = await addRuns(input, rows, of);
+    incomplete ??= error;
+  }
+  yield reportOf([...rows.values()], prices, incomplete);
+  if (incomplete) throw incomplete;
+}
+
+/** Adds the tokens of the runs of an application. Returns the error of an incomplete read. */
+async function addRuns(input: CostInput, rows: Map<string, CostRow>, context: Context) {
+  const query = logQuery(input);
+  const { from } = input;
+  const application = from ? null : ((await knownApplication(context))?.name ?? null);
+  const clock = localClock(context.options.timeZone());
+  const recordings = await savedRecordings(context);
+  const recorded: { readonly run: string; readonly day: string | null; readonly all: number }[] =
+    [];
+  const add = (day: string | null, model: string | null) => {
+    const key = JSON.stringify([application, day, model]);
+    const row = rows.get(key) ?? {
+      application,
+      day,
+      model,
+      runs: 0,
+      input: 0,
+      output: 0,
+      tokens: 0,
+    };
+    rows.set(key, row);
+    row.runs++;
+    return row;
+  };
+  const sink = {
+    now({ run, at, tokens: all = 0 }: LoggedRun) {
+      const day = at === undefined ? null : clock(at).slice(0, 10);
+      if (run !== undefined && recordings.has(run)) recorded.push({ run, day, all });
+      else if (all > 0) add(day, null).tokens += all;
+    },
+    before: undefined,
+  };
+  const now = Math.floor(context.host.now().getTime() / 1000);
+  const start = query.since ?? (query.until ?? now) - DEFAULT_SECONDS;
+  const { incomplete } = from
+    ? await runsFromFile({ ...input, from }, query, sink, context)
+    : await runsFromServer(query, start, sink, context);
+  for (const { run, day, all } of recorded) {
+    const uses = ((await recordings.trace(run))?.nodes ?? []).flatMap(({ model }) => model ?? []);
+    let rest = all;
+    const used = groupBy(uses, ({ provider, model }) => `${provider}/${model}`);
+    for (const [model, calls] of used) {
+      const row = add(day, model);
+      for (const { input = 0, output = 0 } of calls) {
+        row.input += input;
+        row.output += output;
+        row.tokens += input + output;
+        rest -= input + output;
+      }
+    }
+    if (rest > 0) add(day, null).tokens += rest;
+  }
+  return incomplete;
+}
+
+/** What the tokens of a row cost; null without a price. */
+function costOf({ model, input, output, tokens }: CostRow, prices: Prices): number | null {
+  const price = model === null ? undefined : prices.of(model);
+  const blended = model === null ? prices.total : undefined;
+  const all = price ? input * price.input + output * price.output : tokens * (blended ?? NaN);
+  return Number.isNaN(all) ? null : rounded(all / 1_000_000);
+}
+
+const rounded = (amount: number): number => Number(amount.toFixed(6));
+
+function reportOf(
+  all: readonly CostRow[],
+  prices: Prices,
+  incomplete: CliError | undefined,
+): Report {
+  const { currency, total } = prices;
+  const orderOf = ({ application, day, model }: CostRow) =>
+    `${application ?? ""}\0${day ?? ""}\0${model ?? "\uffff"}`;
+  const rows = all
+    .map((row) => ({ ...row, cost: costOf(row, prices) }))
+    .sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
+  const unpriced = rows.filter((row) => row.cost === null);
+  const unknown = rows.filter(({ model }) => model === null);
+  const tokensIn = (some: readonly CostRow[]) => sum(some.map(({ tokens }) => tokens));
+  const data = {
+    currency,
+    complete: incomplete === undefined,
+    cost: rounded(sum(rows.map((row) => row.cost ?? 0))),
+    tokens: tokensIn(rows),
+    unpriced_tokens: tokensIn(unpriced),
+    unpriced_models: [...new Set(unpriced.flatMap(({ model }) => model ?? []))],
+    unattributed_tokens: tokensIn(unknown),
+    rows,
+  };
+  const priced = groupDigits(data.tokens - data.unpriced_tokens);
+  const runs = counted(sum(unknown.map((row) => row.runs)), "run");
+  const how =
+    total === undefined
+      ? "no cost, because the prices have no `total`"
+      : `priced at the \`total\` of ${total} ${currency} per million`;
+  const notes = [
+    `${data.cost} ${currency} for ${priced} of ${groupDigits(data.tokens)} tokens`,
+    ...data.unpriced_models.map((model) => `no price for model ${model}`),
+    ...(unknown.length > 0
+      ? [`model unknown: ${groupDigits(data.unattributed_tokens)} tokens of ${runs}; ${how}`]
+      : []),
+    "not in the log: tokens of failed and stopped runs, of embeddings and of reranking",
+    ...(incomplete ? [`incomplete: ${incomplete.message}`] : []),
+  ];
+  const columns = [
+    "application",
+    "day",
+    "model",
+    "runs",
+    "input",
+    "output",
+    "tokens",
+    "cost",
+  ] as const;
+  const section = {
+    title: `Cost in ${currency}`,
+    columns: columns.map((name, index) => (index < 3 ? left(name) : right(name))),
+    rows: rows.map((row) => columns.map((name) => row[name])),
+    notes,
+  };
+  return { data, title: section.title, sections: [section] };
+}
