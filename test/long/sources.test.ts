@@ -230,10 +230,12 @@ test("rclone ends when kb is killed, and leaves nothing", async () => {
   const kb = await create("Killed");
   const own = await temporaryDirectory();
   let child: ReturnType<typeof spawn> | undefined;
+  let lines = "";
   // A remote that does not answer: its connection ends with rclone.
   const ended = new Promise<void>((resolve) => {
     const remote = createServer(({ socket }) => {
       socket.on("close", () => resolve());
+      lines = execFileSync("ps", ["-eo", "args"], { encoding: "utf8" });
       child?.kill("SIGKILL");
     });
     void listening(remote).then((url) => {
@@ -243,5 +245,7 @@ test("rclone ends when kb is killed, and leaves nothing", async () => {
     });
   });
   await ended;
+  const started = lines.split("\n").filter((line) => /^rclone rcd .*kb-test/.test(line));
+  expect(started).toEqual([expect.stringMatching(/--rc-no-auth --rc-addr=unix:\S+\/s$/)]);
   expect(readdirSync(own).filter((name) => name.startsWith("rclone"))).toEqual([]);
 });

@@ -1,5 +1,5 @@
-import { isList } from "../../operations/operation.ts";
-import type { Param } from "../../operations/operation.ts";
+import { isList, retryOf } from "../../operations/operation.ts";
+import type { AnyOperation, Param } from "../../operations/operation.ts";
 import { formatsOf } from "../../output/style.ts";
 import { flagOf, flagParams, isNegatable, placeholder, takesUser, valueUsage } from "./command.ts";
 import type { Command } from "./command.ts";
@@ -60,9 +60,11 @@ export const takesEach = ({ row, task, effect, returns }: Command): boolean =>
 
 const sendsMany = (command: Command) => takesEach(command) || command.task?.parallel === true;
 
+const changesKb = (row: AnyOperation) => row.key === "dataset" && retryOf(row) !== "safe";
+
 /** The argument that names the knowledge base which a command changes, by parameter. */
 export const changedKb = (command: Command): string | undefined =>
-  command.key !== "dataset" || !sendsWrites(command)
+  command.key !== "dataset" || !writes(command) || !command.sends.some(changesKb)
     ? undefined
     : command.positionals.find(({ name }) => {
         const param = command.params[name];

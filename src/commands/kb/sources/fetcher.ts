@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { reasonOf } from "../../../errors.ts";
 import { isPublicAddress } from "../../../lib/addresses.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { bytesFrom, plainSender, sourceError } from "./program.ts";
@@ -56,7 +56,7 @@ export function newFetcher(origin: string, context: Context, options: SourceOpti
         asked = secondsIn(response.headers["retry-after"]) * 1000;
       } catch (error) {
         if (signal.aborted) throw context.abortError();
-        if (isLast) throw sourceError(reasonFor(error));
+        if (isLast) throw sourceError(reasonOf(error));
       }
       const delay = Math.min(MAX_DELAY_MS, asked || DELAY_MS * 2 ** (attempt - 1));
       next = Math.max(next, host.elapsed() + delay);
@@ -111,8 +111,3 @@ function connectionTo(hostname: string, context: Context, options: SourceOptions
 }
 
 const secondsIn = (text = ""): number => (/^\d+$/.test(text) ? Number(text) : 0);
-
-function reasonFor(error: unknown): string {
-  if (error instanceof CliError) return error.message;
-  return error instanceof Error ? error.message || error.name : String(error);
-}

@@ -143,13 +143,8 @@ function newRepository({ url, ref }: GitPlace, context: Context, options: Source
         await text("config", "remote.origin.url", url);
         const { commit, name } = await remoteCommit();
         if (await succeeds(["rev-parse", "-q", "--verify", `${commit}^{commit}`])) return commit;
-        await text(
-          ...fetch,
-          `--depth=${HISTORY}`,
-          "--filter=blob:none",
-          "origin",
-          `+${name}:refs/kb/${sha256(ref)}`,
-        );
+        const part = [`--depth=${HISTORY}`, "--filter=blob:none"];
+        await text(...fetch, ...part, "origin", `+${name}:refs/kb/${sha256(ref)}`);
         return commit;
       } finally {
         release();
@@ -179,17 +174,8 @@ async function lastChanges(
   commit: string,
   path: string,
 ): Promise<ReadonlyMap<string, FieldValues>> {
-  const format = "--format=%x01%H%x00%an%x00%aI%x00";
-  const log = await text(
-    "log",
-    format,
-    "--name-only",
-    "--no-renames",
-    "-z",
-    commit,
-    "--",
-    path || ".",
-  );
+  const shown = ["--format=%x01%H%x00%an%x00%aI%x00", "--name-only", "--no-renames", "-z"];
+  const log = await text("log", ...shown, commit, "--", path || ".");
   // The oldest commits of a shallow history seem to add all files.
   const shallow = new TextDecoder().decode(
     await files.read(join(directory, "shallow")).catch(() => new Uint8Array()),

@@ -20,11 +20,8 @@ export async function openSource(
   if (scheme === "exec") {
     const { programSource } = await import("./program-source.ts");
     const { wordsOf } = await import("./program.ts");
-    return programSource(
-      { words: wordsOf(rest), cwd: options.cwd, env: options.env },
-      address,
-      context,
-    );
+    const { cwd, env } = options;
+    return programSource({ words: wordsOf(rest), cwd, env }, address, context);
   }
   if (scheme.startsWith("git+")) {
     const { gitSource } = await import("./git.ts");

@@ -109,13 +109,12 @@ export async function listProgram(program: Program, context: Context): Promise<P
     doubtful.some((path) => typeof path !== "string" || pathProblem(path))
   )
     throw sourceError(`the source ${name} printed an invalid list: unsure is not a list of paths`);
-  const problem = failure ?? (end ? undefined : `${name} printed no end of its list`);
+  const missing = end ? "says that its list is not complete" : "printed no end of its list";
+  const problem = failure ?? (complete === true ? undefined : `${name} ${missing}`);
   return {
     objects,
     doubtful: doubtful.map((path: string) => path.replace(/\/$/, "")),
-    ...(problem === undefined && complete === true
-      ? {}
-      : { problem: problem ?? `${name} says that its list is not complete` }),
+    ...(problem !== undefined && { problem }),
   };
 }
 

@@ -45,16 +45,11 @@ export function rcloneSource(address: string, context: Context, options: SourceO
     async list(filter) {
       const isKept = await pathFilter(filter);
       const hash = await cheapHash(place, call);
-      const opt = {
-        recurse: true,
-        filesOnly: true,
-        noMimeType: true,
-        showHash: hash !== undefined,
-      };
-      const hashTypes = hash === undefined ? {} : { hashTypes: [hash] };
+      const hashes = hash === undefined ? {} : { showHash: true, hashTypes: [hash] };
+      const opt = { recurse: true, filesOnly: true, noMimeType: true, ...hashes };
       // The time in the list, instead of one request for each object.
       const _config = { UseServerModTime: true };
-      const given = { fs: place, remote: "", opt: { ...opt, ...hashTypes }, _config };
+      const given = { fs: place, remote: "", opt, _config };
       const found: unknown = tryParseJson(
         new TextDecoder().decode(await call("operations/list", given)),
       );
@@ -107,17 +102,14 @@ function serverIn(directory: string, { host }: Context) {
   const socketPath = isWindows || path.length > MAX_SOCKET_PATH ? undefined : path;
   const log = join(directory, "log");
   const line = ["rclone", "rcd", "--rc-serve", "--log-level", "NOTICE", "--log-file", log];
-  const place = socketPath ? ["--rc-no-auth", "--rc-addr", `unix://${socketPath}`] : [];
+  // One address: without a password, it must not listen for others as well.
+  const place = socketPath
+    ? ["--rc-no-auth", `--rc-addr=unix://${socketPath}`]
+    : ["--rc-addr=127.0.0.1:0"];
   // In the environment, because others see arguments.
   const login = socketPath ? {} : { RCLONE_RC_USER: "kb", RCLONE_RC_PASS: randomUUID() };
   return {
-    words: [
-      ...(isWindows ? [] : ["sh", "-c", UNTIL_END, directory]),
-      ...line,
-      "--rc-addr",
-      "127.0.0.1:0",
-      ...place,
-    ],
+    words: [...(isWindows ? [] : ["sh", "-c", UNTIL_END, directory]), ...line, ...place],
     env: login,
     headers: socketPath ? {} : { authorization: `Basic ${btoa(Object.values(login).join(":"))}` },
     connection: { connectTimeout: START_MS, isDirect: true, ...(socketPath && { socketPath }) },

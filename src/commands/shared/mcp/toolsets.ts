@@ -54,7 +54,11 @@ const findTool = (tools: readonly OfferedTool[]): OfferedTool => ({
       return 2 * hits(name) + hits(summary);
     };
     const found = tools.filter((tool) => rate(tool) > 0).sort((a, b) => rate(b) - rate(a));
-    const items = found.slice(0, MOST_FOUND).map(({ call: _, ...shown }) => shown);
+    const items = found.slice(0, MOST_FOUND).map(({ name, description, inputSchema }) => ({
+      name,
+      description,
+      inputSchema,
+    }));
     return structuredResult({ items, total: found.length });
   },
 });
