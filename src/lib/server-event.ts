@@ -60,6 +60,7 @@ const fieldTypes = {
   actions: "list",
   inputs: "any",
   outputs: "any",
+  process_data: "any",
   execution_metadata: "any",
   created_by: "any",
   resolved_default_values: "any",

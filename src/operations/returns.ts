@@ -176,6 +176,8 @@ interface Layout<T> {
   readonly fields?: RequiredFields;
   /** What a terminal shows instead of a table. */
   readonly terminalForm?: TerminalForm;
+  /** Formats of other programs in which it can be printed, too. */
+  readonly texts?: readonly TextFormat[];
 }
 
 /** A form of rows on a terminal other than a table, which `-o grid` prints. */
@@ -207,8 +209,10 @@ export type TerminalForm =
   /** Chunks of texts, with what they repeat marked. */
   | { readonly form: "chunks" };
 
-/** Formats of other programs: `trec` is a run of a retrieval evaluation. */
-export type TextFormat = "trec";
+/** Formats of other programs: a run of a retrieval evaluation, metrics, traces. */
+export const textFormats = ["trec", "openmetrics", "otlp"] as const;
+
+export type TextFormat = (typeof textFormats)[number];
 
 /**
  * The response of an operation. `rows` is the path of the rows in the response, "" for the response
@@ -250,7 +254,7 @@ export type Returns<T = unknown> =
   /** Any JSON values or texts, printed unchanged. */
   | { readonly kind: "json" }
   /** Chunks of one text, printed as they arrive. */
-  | { readonly kind: "text" }
+  | { readonly kind: "text"; readonly texts?: readonly TextFormat[] }
   /**
    * One `Report` (src/output/report-model.ts). `repeats`: one after the other until the command is stopped;
    * `texts`: formats of other programs in which it can be printed, too.
@@ -325,6 +329,8 @@ export const fileContent = { kind: "file" } as const;
 export const fileOrText = { kind: "file", text: "add --chunks to print the text" } as const;
 export const audioFile = { kind: "file", media: "audio/" } as const;
 export const textChunks = { kind: "text" } as const;
+/** The text of another program, which the command itself makes. */
+export const textIn = (format: TextFormat) => ({ kind: "text", texts: [format] }) as const;
 export const report = { kind: "report" } as const;
 export const repeatedReport = { kind: "report", repeats: true } as const;
 export const noContent = { kind: "nothing" } as const;

@@ -22,7 +22,7 @@ export interface Report {
    */
   readonly brief?: readonly Section[];
   /** Its text in each format of another program that the command names. */
-  readonly texts?: Readonly<Partial<Record<TextFormat, () => string>>>;
+  readonly texts?: Readonly<Partial<Record<TextFormat, () => string | Promise<string>>>>;
   /** The command has taken over the terminal: the report replaces the one before it. */
   readonly isFrame?: true;
 }

@@ -2,6 +2,7 @@ import { usage } from "../errors.ts";
 import type { Host, Output } from "../host/host.ts";
 import { isOn, wantsUnicode } from "../lib/environment.ts";
 import { own } from "../lib/json.ts";
+import { textFormats } from "../operations/operation.ts";
 import type { Returns, TextFormat } from "../operations/operation.ts";
 import type { Colors } from "./display-width.ts";
 
@@ -91,10 +92,15 @@ const reportFormats = formats.filter((format) => format !== "name");
 /** Output formats of a result; all formats if the result is unknown. */
 export function formatsOf(returns: Returns<never> | undefined): readonly Format[] {
   if (returns === undefined) return [...formats, "html"];
-  if (returns.kind === "list" && returns.html) return [...formats, "html"];
-  if (returns.kind !== "report") return formats;
-  return returns.repeats ? reportFormats : [...reportFormats, "html", ...(returns.texts ?? [])];
+  const texts = "texts" in returns ? (returns.texts ?? []) : [];
+  if (returns.kind === "list" && returns.html) return [...formats, "html", ...texts];
+  if (returns.kind !== "report") return [...formats, ...texts];
+  return returns.repeats ? reportFormats : [...reportFormats, "html", ...texts];
 }
+
+/** Is it a format of another program? */
+export const isTextFormat = (format: Format | undefined): format is TextFormat =>
+  textFormats.some((each) => each === format);
 
 /** Colors of words, whose meaning the words have without them as well. */
 export type ColorName = Extract<keyof Colors, "green" | "red" | "yellow">;

@@ -1,6 +1,8 @@
 import { own, valueAt } from "../lib/json.ts";
 import { isNumber } from "../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../lib/server-event.ts";
+import { modelUse } from "./model-use.ts";
+import type { ModelUse } from "./model-use.ts";
 import { TextSoFar } from "./text.ts";
 
 /** One execution of a node. Times are those at which its events arrived, in ms since the epoch. */
@@ -32,6 +34,7 @@ export interface NodeRun {
   roundsAhead?: number | undefined;
   inputs?: unknown;
   outputs?: unknown;
+  model?: ModelUse | undefined;
 }
 
 /** A chunk of a document that an answer was made of. */
@@ -216,6 +219,7 @@ export class RunTrace {
     node.tokens = numberAt(metadata, "total_tokens") ?? fields.total_tokens;
     node.inputs = fields.inputs ?? node.inputs;
     node.outputs = fields.outputs;
+    node.model = modelUse(fields);
     const index = numberAt(metadata, "iteration_index") ?? numberAt(metadata, "loop_index");
     if (node.within && index !== undefined) node.within = { ...node.within, round: index + 1 };
   }

@@ -1,7 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import { collect, inBatches } from "../../lib/collect.ts";
 import { isList } from "../../operations/operation.ts";
-import { columnColor } from "../style.ts";
+import { columnColor, isTextFormat } from "../style.ts";
 import { briefText, cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
@@ -40,8 +40,10 @@ export async function printReports(
   if (format === "json") return printJson(data, asJson);
   if (format === "yaml") return printYaml(data, asJson);
   const styles = { style, tableStyle: await tableStyle(printing, false) };
-  if (format === "trec") {
-    const texts = mapped(reportsIn(steps), (report) => [report.texts?.[format]?.() ?? ""]);
+  if (isTextFormat(format)) {
+    const texts = mapped(reportsIn(steps), async (report) => [
+      (await report.texts?.[format]?.()) ?? "",
+    ]);
     return each(texts, out, (text) => text);
   }
   const form = reportFormOf(format, out);

@@ -9,6 +9,7 @@ import { checkFilter } from "../formats/jq.ts";
 import type { Style } from "../formats/text-formats.ts";
 import type { EventPrinter } from "../live/event-printer.ts";
 import { columnNames, isColumn, isValueName } from "../table/table.ts";
+import { isTextFormat } from "../style.ts";
 import type { Format } from "../style.ts";
 import {
   printFiltered,
@@ -129,9 +130,9 @@ function formOf({ returns, style, out }: Printing): Form {
   if (form && (format === undefined || (form === "hits" && format === "wide"))) return form;
   if (returns.kind === "json" && isDefaultForm(style)) return "values";
   if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
-  if (returns.kind === "record" && format === undefined) return out.isTTY ? "sheet" : "tsv";
-  // Pages and texts of reports are printed before.
-  if (format !== undefined && format !== "html" && format !== "trec") return format;
+  // Pages and texts of reports are printed before; beside the text of another program, the default.
+  if (format !== undefined && format !== "html" && !isTextFormat(format)) return format;
+  if (returns.kind === "record") return out.isTTY ? "sheet" : "tsv";
   return out.isTTY ? "grid" : "tsv";
 }
 

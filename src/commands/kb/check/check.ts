@@ -28,6 +28,7 @@ import {
   problemScope,
   countProblems,
 } from "./findings.ts";
+import type { KbCounts } from "./metrics.ts";
 import type { CheckedKb, Finding, Seen, Problem } from "./findings.ts";
 
 /** Age in ms from which an unfinished document is stuck, by default. */
@@ -39,24 +40,30 @@ type CheckInput = Input<typeof checkParams>;
  * Lists the problems of knowledge bases. Of each document it keeps its name and a hash, nothing else. Throws
  * gate if a condition of --fail-if holds.
  */
-export async function* run(input: CheckInput, context: Context): AsyncGenerator<Finding> {
+export async function* run(input: CheckInput, context: Context): AsyncGenerator<Finding | string> {
+  const isMetrics = context.options.format === "openmetrics";
+  const counts: KbCounts[] = [];
   const gate = parseGate(input.fail_if ?? [], problemScope);
   const problems: Problem[] = [];
   let checked = 0;
   for await (const { id, name } of requestedKbs({ command: "kb check" }, input, context)) {
     checked++;
     const kb = { id, name, line: lineFor(context) };
+    const before = problems.length;
     try {
       for await (const finding of checkKb(kb, input, context)) {
         problems.push(finding.problem);
-        yield finding;
+        if (!isMetrics) yield finding;
       }
     } catch (error) {
       if (!input.all && error instanceof CliError && error.kind === "not-found") throw error;
       problems.push("not checked");
-      yield unchecked(kb, messageOf(error), "kb show");
+      const finding = unchecked(kb, messageOf(error), "kb show");
+      if (!isMetrics) yield finding;
     }
+    counts.push({ id, name, problems: countProblems(problems.slice(before)) });
   }
+  if (isMetrics) yield (await import("./metrics.ts")).checkMetrics(counts);
   const figures = countProblems(problems);
   const others = figures.unchecked > 0 ? `; not checked: ${figures.unchecked}` : "";
   context.summary(

@@ -11,7 +11,7 @@ import {
   searchKnowledgeBase,
 } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/pipeline.ts";
-import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
+import { list, local, onTerminal, textIn, withNamePath } from "../../../operations/operation.ts";
 import { dataset_id } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 import { changeResults, transferFlags, transfers } from "../changes/index.ts";
@@ -37,17 +37,21 @@ export const kbCheck = task({
   about:
     "Finds documents in error, stuck, paused, empty or without chunks, contents that two documents have,\nchunks that are not indexed, models that are not active, searches that fail, and sync marks that\ncontradict the content. Reads only: one request per 100 documents for the list and one for the\ncontents, one per document for chunks, and one search. What it could not check is a row, too.",
   params: checkParams,
-  returns: onTerminal(
-    {
-      form: "results",
-      outcome: "problem",
-      name: "name",
-      reason: "note",
-      advice: "repair",
-      routine: [],
-    },
-    withNamePath("id", list("", "problem kb name note repair id:id")),
-  ),
+  returns: {
+    ...onTerminal(
+      {
+        form: "results",
+        outcome: "problem",
+        name: "name",
+        reason: "note",
+        advice: "repair",
+        routine: [],
+      },
+      withNamePath("id", list("", "problem kb name note repair id:id")),
+    ),
+    texts: ["openmetrics"],
+  },
+  output: (_, format) => (format === "openmetrics" ? textIn(format) : undefined),
   sends: [
     listKnowledgeBases,
     getKnowledgeBase,
@@ -63,6 +67,7 @@ export const kbCheck = task({
     "kb check Handbook",
     "kb check --all --fail-if 'problems>0' -o json",
     "kb check Handbook --stuck-after 30m --no-content",
+    "kb check --all -o openmetrics",
   ],
 });
 

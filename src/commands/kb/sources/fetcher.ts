@@ -1,7 +1,8 @@
 import { reasonOf } from "../../../errors.ts";
 import { isPublicAddress } from "../../../lib/addresses.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { bytesFrom, plainSender, sourceError } from "./program.ts";
+import { plainSender } from "../../task/plain-sender.ts";
+import { bytesFrom, sourceError } from "./program.ts";
 import { MAX_CONTENT } from "./program-source.ts";
 import type { SourceOptions } from "./source.ts";
 

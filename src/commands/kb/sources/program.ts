@@ -1,9 +1,7 @@
-import { sendOnce } from "../../../api/exchange.ts";
 import { CliError, codeOf, reasonOf, usage } from "../../../errors.ts";
-import type { ConnectionSettings, Host } from "../../../host/host.ts";
+import type { Host } from "../../../host/host.ts";
 import { collect } from "../../../lib/collect.ts";
 import { shortened } from "../../../lib/text.ts";
-import type { HttpRequest } from "../../../api/request.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** A program that a source runs; it gets the environment without our keys. */
@@ -99,26 +97,6 @@ async function* untilSilence(
     if (arrived === undefined || arrived.done) return;
     yield arrived.value;
   }
-}
-
-/** Sends single requests that are not of the API, without a key and without retries; `idleTimeout` is in ms. */
-export function plainSender(
-  connection: ConnectionSettings,
-  idleTimeout: number,
-  { host, signal }: Context,
-) {
-  const dispatcher = host.dispatcher(connection);
-  dispatcher.catch(() => {}); // thrown by the first request
-  const transport = {
-    dispatcher: () => dispatcher,
-    sleep: host.sleep,
-    random: host.random,
-    blob: () => Promise.reject(new Error("no file is sent")),
-    redact: (text: string) => text,
-    trace: () => Promise.resolve(),
-  };
-  const sending = { key: undefined, retry: "safe", retries: 0, idleTimeout, signal } as const;
-  return (request: HttpRequest) => sendOnce(request, sending, transport);
 }
 
 /** All of its stdout. Throws failure if it is more than `limit` bytes. */

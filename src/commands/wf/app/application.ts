@@ -27,6 +27,13 @@ export async function applicationOf(
   return { base_url, name, id: withId ? await readAppId(context) : null };
 }
 
+/** The same without the ID, for a name beside other output; undefined if it cannot be read. */
+export const knownApplication = (context: Context): Promise<Application | undefined> =>
+  applicationOf(context, { withId: false }).catch((error: unknown) => {
+    if (error instanceof CliError && !context.signal.aborted) return undefined;
+    throw error;
+  });
+
 /** The kinds of applications that commands need, and the hint for the key of another one. */
 const kinds = {
   workflow: {

@@ -1,2 +1,9 @@
-export { requireKind, applicationOf, warnIfUnlogged, isChatMode, run } from "./application.ts";
+export {
+  requireKind,
+  applicationOf,
+  knownApplication,
+  warnIfUnlogged,
+  isChatMode,
+  run,
+} from "./application.ts";
 export type { Application } from "./application.ts";

@@ -4,6 +4,7 @@ import { required, userInQuery } from "../../../operations/shared.ts";
 import { getWorkflowRun, streamRunEvents } from "../../../operations/workflows.ts";
 import { task } from "../../task/command-spec.ts";
 import { expectParams } from "../expect/index.ts";
+import { otlpParams } from "../otlp/index.ts";
 import { recordingParams } from "../recording/index.ts";
 
 export const eventsParams = {
@@ -23,6 +24,7 @@ export const eventsParams = {
   text: local.flag("Print only the generated text"),
   reasoning: local.flag("Print only the reasoning, or both with --text"),
   ...recordingParams,
+  ...otlpParams,
   ...expectParams,
   user: userInQuery,
 };

@@ -13,6 +13,7 @@ import { followDisplayed, TextStream } from "../follow/index.ts";
 import { newFollowCounts } from "../../../follow/event-filter.ts";
 import type { FollowCounts } from "../../../follow/event-filter.ts";
 import type { FollowResult } from "../../../follow/follow.ts";
+import { traceStages } from "../otlp/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import type { eventsParams } from "./command.ts";
 
@@ -33,7 +34,9 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
     throughPauses: input.through_pauses ?? false,
     snapshot: !input.no_snapshot,
   };
-  const follow = (id: string) => followDisplayed({ ...options, runId: id }, context, counts);
+  const traced = await traceStages(input, context);
+  const follow = (id: string) =>
+    pipe(followDisplayed({ ...options, runId: id }, context, counts), traced());
   if (others.length > 0) {
     const merged = followMany(runIds, follow, context);
     yield* pipe(merged, countEvents(counts, context), filterKinds(kinds));

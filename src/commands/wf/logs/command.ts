@@ -1,11 +1,11 @@
 import { usage } from "../../../errors.ts";
 import { getAppInfo } from "../../../operations/apps.ts";
-import { local, query, record, withNamePath } from "../../../operations/operation.ts";
+import { local, query, record, textIn, withNamePath } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
-import { required } from "../../../operations/shared.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { FieldKind } from "../../conditions/index.ts";
 import { task } from "../../task/command-spec.ts";
+import { otlpParams } from "../otlp/index.ts";
 
 /** Columns of `wf logs` that --where accepts, and their kinds. */
 export const logFields = {
@@ -79,7 +79,9 @@ export const workflowLogs = task({
 });
 
 export const logsExportParams = {
-  target: local.text("File or directory to write to", { required, length: [1, 4096] }),
+  target: local.text("File or directory to write to (with -o otlp also - for stdout)", {
+    length: [1, 4096],
+  }),
   ...logFilters,
   state: local.text("File with the position of the next export; --since applies to the first", {
     placeholder: "file",
@@ -87,20 +89,23 @@ export const logsExportParams = {
   }),
   overwrite: local.flag("Overwrite an existing file"),
   with_detail: local.flag("Include inputs and outputs (one request per run)"),
+  ...otlpParams,
 };
 
 export const workflowLogsExport = task({
-  command: "wf logs export <target>",
+  command: "wf logs export [target]",
   action: "export runs to {target}",
   summary: "Export the runs of the workflow to a file, each once",
   about:
-    "A target that ends in .jsonl or .csv is a file; any other is a directory that gets one file per\nexport, named by its end time (CSV with -o csv). The file appears when it is complete, newest run\nfirst. After an interruption, the same command continues.\n\nWith --state, the next export continues where this one ended: a file is appended to, a directory gets\na new file. Unfinished runs are written once they have ended.",
+    "A target that ends in .jsonl or .csv is a file; any other is a directory that gets one file per\nexport, named by its end time (CSV with -o csv). The file appears when it is complete, newest run\nfirst. After an interruption, the same command continues.\n\nWith --state, the next export continues where this one ended: a file is appended to, a directory gets\na new file. Unfinished runs are written once they have ended.\n\n-o otlp writes traces, one per line; --otlp sends them, with or without a target. Nodes have spans only\nfor runs that were recorded on this machine.",
   parallel: true,
   params: logsExportParams,
-  returns: withNamePath(
-    "file",
-    record("rows read refetched missing waiting running file since until"),
-  ),
+  returns: {
+    ...withNamePath("file", record("rows read refetched missing waiting running file since until")),
+    texts: ["otlp"],
+  },
+  output: ({ target = "-" }, format) =>
+    format === "otlp" && target === "-" ? textIn(format) : undefined,
   sends: [getWorkflowRun, getAppInfo],
   wraps: listWorkflowLogs,
   effect: "reads",
@@ -110,6 +115,7 @@ export const workflowLogsExport = task({
     "wf logs export runs.jsonl --since 30d",
     "wf logs export runs.csv --status failed --with-detail",
     "wf logs export runs --state runs.state",
+    "wf logs export -o otlp --since 1h",
   ],
 });
 

@@ -100,6 +100,21 @@ export function findLeftover({ entries }: Journal) {
 }
 
 /**
+ * Whether an unfinished export is of the same command. A relative time has moved with the clock; the
+ * export resumes with the times it started with.
+ */
+export function isSame({ start }: LeftoverExport, now: Readonly<Record<string, unknown>>): boolean {
+  if (!isObject(start)) return false;
+  const elapsed = Number(now["clock"]) - Number(start["clock"]);
+  return Object.keys(now).every((name) => {
+    const [before, after] = [start[name], now[name]];
+    if (name === "clock" || JSON.stringify(before) === JSON.stringify(after)) return true;
+    const isTime = (name === "since" || name === "until") && before !== null && after !== null;
+    return isTime && Math.abs(Number(after) - Number(before) - elapsed) <= 1;
+  });
+}
+
+/**
  * The rows of an export and its journal. A flush writes the rows first, then a journal line with the
  * size of the file including them:
  *

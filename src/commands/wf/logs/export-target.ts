@@ -14,7 +14,7 @@ import type { KnownLog } from "./query.ts";
 export interface ExportTarget {
   readonly kind: "file" | "directory";
   readonly path: string;
-  readonly format: "jsonl" | "csv";
+  readonly format: "jsonl" | "csv" | "otlp";
   /** The rows so far. */
   readonly part: string;
   readonly journal: string;
@@ -22,18 +22,23 @@ export interface ExportTarget {
 
 /** A path ending in .jsonl or .csv is a file, any other a directory. Throws `usage` for a mismatch. */
 export async function exportTarget(
-  path: string,
+  path: string | undefined,
   { host, options }: Context,
 ): Promise<ExportTarget> {
+  if (path === undefined)
+    throw usage("missing argument <target>", "name a file such as runs.jsonl, or a directory");
   const invalid = (problem: string, hint: string) =>
     usage(`<target> ${JSON.stringify(path)} ${problem}`, hint);
+  const isTraces = options.format === "otlp";
   if (path === "-") {
     throw invalid(
       "is not a file",
       `write to stdout with ${commandLine("wf logs", [], { all: true, o: "jsonl" })}`,
     );
   }
-  const extension = /\.(jsonl|csv)$/.exec(path)?.[1] as ExportTarget["format"] | undefined;
+  const extension = /\.(jsonl|csv)$/.exec(path)?.[1] as "jsonl" | "csv" | undefined;
+  if (isTraces && extension === "csv")
+    throw invalid("is not a file for traces", "the name of a file of traces must end in .jsonl");
   const existing = await host.files.stat(path);
   if (existing && existing.isDirectory === (extension !== undefined)) {
     throw existing.isDirectory
@@ -41,7 +46,8 @@ export async function exportTarget(
       : invalid("is a file", "the name of a target file must end in .jsonl or .csv");
   }
   const kind = extension === undefined ? "directory" : "file";
-  const format = extension ?? (options.format === "csv" ? "csv" : "jsonl");
+  const rows = extension ?? (options.format === "csv" ? "csv" : "jsonl");
+  const format = isTraces ? "otlp" : rows;
   const part = kind === "file" ? `${path}.part` : join(path, "export.part");
   return { kind, path, format, part, journal: `${part}.journal` };
 }
@@ -54,8 +60,9 @@ export async function fileFor(
 ): Promise<string> {
   if (kind === "file") return path;
   const stem = join(path, until.replaceAll(":", "-"));
-  let file = `${stem}.${format}`;
-  for (let number = 2; await files.stat(file); number++) file = `${stem}-${number}.${format}`;
+  const extension = format === "csv" ? "csv" : "jsonl";
+  let file = `${stem}.${extension}`;
+  for (let number = 2; await files.stat(file); number++) file = `${stem}-${number}.${extension}`;
   return file;
 }
 
@@ -199,7 +206,7 @@ export async function logLines(
   withDetail: boolean,
   formulas: Formulas,
 ): Promise<LogLines> {
-  if (format === "jsonl") return { head: "", of: (logs) => logs.map(jsonLine).join("") };
+  if (format !== "csv") return { head: "", of: (logs) => logs.map(jsonLine).join("") };
   const lines = await csvLines();
   const detailed = withDetail ? (["inputs", "outputs"] as const) : [];
   const cells = ({ log, detail }: DetailedLog) =>

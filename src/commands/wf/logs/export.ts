@@ -4,7 +4,6 @@ import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
-import { isObject } from "../../../lib/json.ts";
 import { counted } from "../../../lib/text.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
@@ -14,7 +13,15 @@ import { applicationOf, warnIfUnlogged } from "../app/index.ts";
 import type { Application } from "../app/index.ts";
 import { statusFilter } from "./command.ts";
 import type { logsExportParams } from "./command.ts";
-import { completeExport, ExportJournal, findLeftover, lockTarget } from "./export-journal.ts";
+import {
+  completeExport,
+  ExportJournal,
+  findLeftover,
+  isSame,
+  lockTarget,
+} from "./export-journal.ts";
+import { exportTraces, isUnfiled, openTraces } from "./export-traces.ts";
+import type { Traces } from "./export-traces.ts";
 import type { ExportStep, LeftoverExport } from "./export-journal.ts";
 import {
   baseOf,
@@ -49,6 +56,7 @@ interface ExportSetting {
   readonly query: LogQuery;
   readonly context: Context;
   readonly target: ExportTarget;
+  readonly traces: Traces | undefined;
 }
 
 /** What holds for all parts of one export. */
@@ -81,10 +89,13 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
       "an unfinished run has no outputs to search, so it would be missed",
     );
   }
+  const traces = await openTraces(input, context);
+  if (isUnfiled(input, context)) return yield* exportTraces(input, query, traces, context);
   const target = await exportTarget(input.target, context);
   const release = await lockTarget(target, context.host);
   try {
-    yield* exportTo({ input, context, query, target });
+    yield* exportTo({ input, context, query, target, traces });
+    await traces?.report();
   } finally {
     release();
   }
@@ -223,21 +234,6 @@ const optionsOf = (input: ExportInput, { format }: ExportTarget): ExportState["o
   where: input.where,
 });
 
-/**
- * Whether an unfinished export is of the same command. A relative time has moved with the clock; the
- * export resumes with the times it started with.
- */
-function isSame({ start }: LeftoverExport, now: Readonly<Record<string, unknown>>): boolean {
-  if (!isObject(start)) return false;
-  const elapsed = Number(now["clock"]) - Number(start["clock"]);
-  return Object.keys(now).every((name) => {
-    const [before, after] = [start[name], now[name]];
-    if (name === "clock" || JSON.stringify(before) === JSON.stringify(after)) return true;
-    const isTime = (name === "since" || name === "until") && before !== null && after !== null;
-    return isTime && Math.abs(Number(after) - Number(before) - elapsed) <= 1;
-  });
-}
-
 /** Reads the log window by window, from where an interrupted export stopped. */
 async function readLog(whole: Export): Promise<void> {
   const { input, query, context, state, since, until: end, journal } = whole;
@@ -294,14 +290,16 @@ async function readWaiting(whole: Export): Promise<void> {
 /** The lines of the rows to write, and the counts of the others. */
 async function formatRows(
   rows: readonly WorkflowLog[],
-  { input, concurrency, query, context, lines }: Export,
+  { input, concurrency, query, context, lines, target, traces }: Export,
 ): Promise<{ readonly text: string; readonly step: Partial<ExportStep> }> {
   const waits = (log: WorkflowLog) => input.state !== undefined && !hasEnded(log);
   const logs = rows.filter((log) => !waits(log) && (query.keeps?.(log) ?? true));
   const detailed = input.with_detail ? logs : [];
   const details = await mapAll(detailed, concurrency, (log) => runDetail(log, context));
+  const traced = (await traces?.take(logs)) ?? "";
+  const isTraces = target.format === "otlp";
   return {
-    text: lines.of(logs.map((log, at) => ({ log, detail: details[at] }))),
+    text: isTraces ? traced : lines.of(logs.map((log, at) => ({ log, detail: details[at] }))),
     step: {
       rows: logs.length,
       running: logs.filter((log) => !hasEnded(log)).length,

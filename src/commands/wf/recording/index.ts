@@ -1,2 +1,3 @@
+export { savedRecordings } from "./read.ts";
 export { checkRecord, endOfError, endOfRun, RecordingLines, recordTo } from "./write.ts";
 export { recordingParams } from "./command.ts";

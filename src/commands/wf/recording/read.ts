@@ -12,7 +12,7 @@ import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { traceEvents } from "../expect/index.ts";
 import { followRun } from "../../../follow/follow.ts";
-import { following } from "../runs/index.ts";
+import { following, savedRuns } from "../runs/index.ts";
 import { RECORDING_VERSION } from "./write.ts";
 import type { RecordingEnd } from "./write.ts";
 
@@ -37,6 +37,23 @@ export async function loadTrace(source: string, context: Context): Promise<Loade
   return isFile
     ? traceOfRecording(source, context)
     : traceOfRun(await context.resolveId("run", source), context);
+}
+
+/**
+ * Reads the traces of runs that were recorded on this machine; undefined for a run whose recording is not there or
+ * has no nodes.
+ */
+export async function savedRecordings(context: Context) {
+  const saved = await savedRuns(context);
+  return async (run: string): Promise<RunTrace | undefined> => {
+    const path = saved.get(run)?.recording;
+    if (path === undefined) return undefined;
+    const loaded = await traceOfRecording(path, context).catch((error: unknown) => {
+      if (error instanceof CliError) return undefined;
+      throw error;
+    });
+    return loaded?.trace.runId === run && loaded.trace.nodes.length > 0 ? loaded.trace : undefined;
+  };
 }
 
 async function traceOfRecording(path: string, context: Context): Promise<LoadedTrace> {

@@ -21,6 +21,7 @@ import {
 import { asEvents, task } from "../../task/command-spec.ts";
 import { expectParams } from "../expect/index.ts";
 import { assignedInput } from "../forms/index.ts";
+import { otlpParams } from "../otlp/index.ts";
 import { recordingParams } from "../recording/index.ts";
 
 export const runParams = {
@@ -38,6 +39,7 @@ export const runParams = {
     many: true,
   }),
   ...recordingParams,
+  ...otlpParams,
   ...expectParams,
   text: local.flag("Print only the generated text"),
   only_output: local.text("Print only this output, unchanged", { placeholder: "name" }),
@@ -111,6 +113,7 @@ export const retryParams = {
   through_pauses,
   answer,
   ...recordingParams,
+  ...otlpParams,
   ...expectParams,
   text,
   only_output,

@@ -31,6 +31,7 @@ import {
   withoutChoices,
 } from "../forms/index.ts";
 import type { AnswerPause, FormAnswer } from "../forms/index.ts";
+import { traceStages } from "../otlp/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import { saveRun } from "../runs/index.ts";
 import { runEach } from "./batch.ts";
@@ -54,13 +55,14 @@ export async function* run(typed: RunInput, context: Context): AsyncGenerator<un
   await checkRecord(typed, context);
   const expectations = await readExpectations(typed, context);
   const answers = await readAnswers(typed.answer ?? [], context);
+  const traced = await traceStages(typed, context);
   const { fields, makeInputs } = await readInputForm(context);
   if (typed.each !== undefined) {
     const followRow = (row: RowRun) => {
       const run = "runId" in row ? row : { body: bodyOf(typed, row.inputs) };
-      return follow(typed, run, answererOf(typed, answers, context), context);
+      return pipe(follow(typed, run, answererOf(typed, answers, context), context), traced());
     };
-    yield* runEach({ ...typed, each: typed.each }, makeInputs, followRow, context);
+    yield* runEach({ ...typed, each: typed.each, otlp: undefined }, makeInputs, followRow, context);
     return;
   }
   const input = await withAskedInputs(typed, fields, context);
@@ -87,6 +89,7 @@ export async function* run(typed: RunInput, context: Context): AsyncGenerator<un
   const events = pipe(
     follow(input, { body }, prompts ?? answererOf(input, answers, context), context),
     recordTo(input, context),
+    traced(),
     { end: readRecord }, // before the evaluation, which reports if reading fails
     evaluation,
     prompts ? withoutChoices : {},
@@ -120,6 +123,8 @@ function checkFlags(input: RunInput, context: Context): void {
   const followsOne = !input.blocking && !input.detach && input.each === undefined;
   if ((input.expect || input.junit !== undefined) && !followsOne)
     throw usage(`--expect and --junit cannot be used with ${first}`);
+  if (input.otlp !== undefined && (input.blocking || input.detach))
+    throw usage(`--otlp cannot be used with ${first}: it needs the events of the run`);
   if (input.record !== undefined && !followsOne)
     throw usage(`--record cannot be used with ${first}`);
   const rowFlag = Object.entries({

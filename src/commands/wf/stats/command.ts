@@ -66,7 +66,7 @@ export const workflowStats = task({
   about:
     "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares,\ntimes and tokens are of runs that have ended; percentiles use the nearest rank. Runs that were\npaused are in no time: the server does not store how long they waited. The preceding period of the same length is read for comparison.\n\nA terminal shows one screen, with hours, days or months only if --by asks for them; -o wide shows all\ntables.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",
   params: statsParams,
-  returns: report,
+  returns: { ...report, texts: ["openmetrics"] },
   wraps: listWorkflowLogs,
   effect: "reads",
   exits: ["partial", "gate"],
@@ -75,5 +75,6 @@ export const workflowStats = task({
     "wf stats --since yesterday --by hour",
     "wf stats --since 1h --fail-if 'p95>20s' --fail-if 'failed>2%'",
     "wf stats --from november.jsonl -o md",
+    "wf stats --since 2026-11-01 -o openmetrics",
   ],
 });

@@ -1,9 +1,8 @@
-import { CliError } from "../../../errors.ts";
 import { formatSeconds, groupDigits } from "../../../lib/numbers.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Plot, ReportPage, Section, Tile } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { applicationOf } from "../app/index.ts";
+import { knownApplication } from "../app/index.ts";
 import { figureKinds, figureNames } from "./command.ts";
 import type { FigureName } from "./command.ts";
 import { formatChange, formatFigure, formatPercent } from "./data.ts";
@@ -39,13 +38,6 @@ export async function statsPage(
 
 /** Server §12. */
 const nodesNote = ["The log has no nodes: the timeline of a run shows which one was slow."];
-
-/** The figures are there; the name of the application is not worth losing them. */
-const knownApplication = (context: Context) =>
-  applicationOf(context, { withId: false }).catch((error: unknown) => {
-    if (error instanceof CliError && !context.signal.aborted) return undefined;
-    throw error;
-  });
 
 function tilesOf({ figures, before }: StatsData): Tile[] {
   const { runs, failed, failed_runs, running, paused } = figures;

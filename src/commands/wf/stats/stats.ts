@@ -34,9 +34,10 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   const unit = requestedUnit(by);
   const runs = new Accumulator(groupings.filter((grouping) => by.includes(grouping)));
   const before = new StatsCounts();
+  const isMetrics = context.options.format === "openmetrics";
   const sink: RunSink = {
     now: (each) => runs.add(each),
-    before: input.no_compare ? undefined : (each) => before.add(each),
+    before: input.no_compare || isMetrics ? undefined : (each) => before.add(each),
   };
   const start = query.since ?? (query.until ?? now) - DEFAULT_SECONDS;
   const { from } = input;
@@ -60,6 +61,9 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     title: "Statistics",
     sections: statsSections(all, notes),
     screen: statsScreen(all, screen),
+    texts: {
+      openmetrics: async () => (await import("./metrics.ts")).statsMetrics(all, runs.all, context),
+    },
     page: async () => (await import("./page.ts")).statsPage(all, notes, context),
   };
 

@@ -1,0 +1,2 @@
+export { otlpParams } from "./params.ts";
+export { runOfTrace, traceStages } from "./stage.ts";
