@@ -33,6 +33,7 @@ const epoch =
   process.env.SOURCE_DATE_EPOCH ??
   run("git log", "git", ["log", "-1", "--format=%ct"], { cwd: root });
 process.env.SOURCE_DATE_EPOCH = epoch;
+process.umask(0o022); // the modes of what is built become a part of the package
 
 prepare();
 rmSync(target, { recursive: true, force: true });
