@@ -338,7 +338,7 @@ Use \`kb\`.
     expect((await contents())["docs/a.md"]).toBe("# T\n\nInside");
   });
 
-  test("Ctrl-C during the second look deletes nothing, and the next sync goes on", async () => {
+  test("Ctrl-C during the second look deletes nothing, and the next sync continues", async () => {
     await sync();
     site.set("/sitemap.xml", sitemap("/docs/a", "/docs/b"));
     site.delete("/docs/c");

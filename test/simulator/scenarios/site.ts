@@ -191,7 +191,7 @@ const playSite =
       const process = start(stage, `sync ${turn}`);
       await deploy(stage, turn);
       const { exit, err } = await process.ended;
-      // A deploy may leave nothing on the list, which is no reason to delete everything.
+      // A deploy may leave nothing on the list; then nothing is deleted.
       const isRefused = exit === 2 && err.includes("refusing to --prune everything");
       ok(exit === null || isRefused || honest.includes(exit), `exit code ${exit}: ${err}`);
       await requireKept(stage, before);
