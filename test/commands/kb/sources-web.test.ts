@@ -119,7 +119,7 @@ describe("a site", () => {
     asked = [];
     const ran = await sync("--prune");
     expect(actions(ran.out)).toEqual(["delete docs/c.md"]);
-    expect(ran.err).toContain("looking at 1 missing pages again in 90 s");
+    expect(ran.err).toContain("looking at 1 missing page again in 90 s");
     expect(asked.filter((url) => /c$|xml$/.test(url))).toEqual([
       "/sitemap.xml",
       "/docs/c",
@@ -356,7 +356,7 @@ Use \`kb\`.
       }),
     });
     expect(interrupted.exit).toBe(130);
-    expect(interrupted.err).toContain("looking at 1 missing pages again in 90 s");
+    expect(interrupted.err).toContain("looking at 1 missing page again in 90 s");
     expect(await names()).toEqual(["docs/a.md", "docs/b.md", "docs/c.md"]);
     expect(actions((await sync("--prune")).out)).toEqual(["delete docs/c.md", "update docs/b.md"]);
   });

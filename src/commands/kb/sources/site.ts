@@ -2,6 +2,7 @@ import robotsParser from "robots-parser";
 import { usage } from "../../../errors.ts";
 import { attempt } from "../../../lib/json.ts";
 import { isPublicAddress } from "../../../lib/addresses.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { uploadKind } from "./file-kinds.ts";
 import { newFetcher, USER_AGENT } from "./fetcher.ts";
@@ -77,7 +78,7 @@ export function siteSource(address: string, context: Context, options: SourceOpt
         if (left.size === 0 || (!isFirst && context.options.dryRun)) break;
         if (!isFirst) {
           await context.notice(
-            `looking at ${left.size} missing pages again in ${DEPLOY_MS / 1000} s`,
+            `looking at ${counted(left.size, "missing page")} again in ${DEPLOY_MS / 1000} s`,
           );
           await context.pause(DEPLOY_MS);
         }
