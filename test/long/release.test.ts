@@ -12,11 +12,15 @@ import {
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { afterFile } from "../lib/cleanup.ts";
+import { calling } from "../lib/mcp.ts";
 import { textOf } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
+import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const folder = await temporaryDirectory();
@@ -189,35 +193,70 @@ describe.skipIf(!hasDebian)("a Debian without Node.js (needs root and debootstra
   });
 });
 
-test("the bundle for MCP clients starts a server with the key of its settings", async () => {
-  const place = await temporaryDirectory();
-  execFileSync("python3", ["-m", "zipfile", "-e", join(release, nameOf(/\.mcpb$/)), place]);
-  const manifest = JSON.parse(readFileSync(join(place, "manifest.json"), "utf8")) as {
-    readonly server: { readonly entry_point: string; readonly mcp_config: { args: string[] } };
-    readonly user_config: { readonly key: { readonly sensitive: boolean } };
-  };
-  expect(manifest.user_config.key.sensitive).toBe(true);
-  const { entry_point: entry, mcp_config: config } = manifest.server;
-  expect(existsSync(join(place, entry))).toBe(true);
-  const args = config.args.map((each) => each.replace("${__dirname}", place));
-  const hello = {
-    jsonrpc: "2.0",
-    id: 1,
-    method: "initialize",
-    params: {
-      protocolVersion: "2025-06-18",
-      capabilities: {},
-      clientInfo: { name: "test", version: "1" },
-    },
-  };
-  const { stdout } = spawnSync(process.execPath, args, {
-    encoding: "utf8",
-    input: `${JSON.stringify(hello)}\n`,
-    env: { HOME: dirname(place), KB_BASE_URL: "http://127.0.0.1:9/v1", KB_KEY: "dataset-x" },
+describe("the bundle for MCP clients", () => {
+  interface Manifest {
+    readonly server: {
+      readonly entry_point: string;
+      readonly mcp_config: {
+        readonly args: readonly string[];
+        readonly env: Readonly<Record<string, string>>;
+      };
+    };
+    readonly user_config: Readonly<Record<string, object>>;
+  }
+  let place = "";
+  let manifest: Manifest;
+
+  beforeAll(async () => {
+    place = await temporaryDirectory();
+    execFileSync("python3", ["-m", "zipfile", "-e", join(release, nameOf(/\.mcpb$/)), place]);
+    manifest = JSON.parse(readFileSync(join(place, "manifest.json"), "utf8")) as Manifest;
   });
-  expect(JSON.parse(stdout.split("\n")[0] ?? "")).toMatchObject({
-    id: 1,
-    result: { serverInfo: { name: expect.stringContaining("kb") as string } },
+
+  /** Starts its server as a client does that has asked its user for the settings. */
+  async function start(settings: Readonly<Record<string, string | undefined>>) {
+    const filled = (text: string) =>
+      text.replace(/\$\{(?:user_config\.)?(\w+)\}/g, (_, name: string) =>
+        name === "__dirname" ? place : (settings[name] ?? expect.fail(name)),
+      );
+    const { args, env } = manifest.server.mcp_config;
+    const values = Object.entries(env).map(([name, value]) => [name, filled(value)]);
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: args.map(filled),
+      env: { HOME: dirname(place), ...Object.fromEntries(values) },
+    });
+    const client = new Client({ name: "test", version: "1" });
+    await client.connect(transport);
+    afterFile(() => client.close());
+    return calling(client);
+  }
+
+  test("its server reads with the key that its user gives, and only with that", async () => {
+    expect(Object.keys(manifest.user_config)).toEqual(["base_url", "key"]);
+    expect(manifest.user_config["key"]).toMatchObject({ sensitive: true, required: true });
+    expect(existsSync(join(place, manifest.server.entry_point))).toBe(true);
+    const server = await testSandbox();
+    await server.done(["kb", "create", "Handbook", "--indexing-technique", "economy"]);
+    const base_url = server.env["KB_BASE_URL"];
+    const { client, use } = await start({ base_url, key: server.env["KB_KEY"] });
+    const { tools } = await client.listTools();
+    expect(tools.filter(({ annotations }) => annotations?.readOnlyHint !== true)).toEqual([]);
+    expect((await use("list")).text).toContain("Handbook");
+    const { fail } = await start({ base_url, key: "dataset-of-nobody" });
+    expect((await fail("list")).error).toMatchObject({ exit_name: "auth" });
+  });
+
+  test("the tool of its format finds it valid (needs the npm package @anthropic-ai/mcpb)", async () => {
+    const tools = await temporaryDirectory();
+    const packages = ["--ignore-scripts", "--no-audit", "--no-fund", "@anthropic-ai/mcpb@2.1.2"];
+    execFileSync("npm", ["install", "--prefix", tools, ...packages], { stdio: "ignore" });
+    const mcpb = (...args: readonly string[]) =>
+      ran(process.execPath, [join(tools, "node_modules", ".bin", "mcpb"), ...args]);
+    const unpacked = join(tools, "unpacked");
+    expect(mcpb("unpack", join(release, nameOf(/\.mcpb$/)), unpacked)).toMatchObject({ exit: 0 });
+    const { exit, text } = mcpb("validate", join(unpacked, "manifest.json"));
+    expect({ exit, text }).toEqual({ exit: 0, text: "Manifest schema validation passes!\n" });
   });
 });
 

@@ -425,6 +425,7 @@ describe("tool sets", () => {
     [["--toolset", "search,documents"], ["search", "doc_list", "chunk_show"], ["tag_list"]],
     [["--toolset", "admin", "--allow", "write,delete"], ["create", "tag_delete"], ["doc_delete"]],
     [["--toolset", "find"], ["search", "find_tools", "call_tool"], ["doc_list"]],
+    [["--toolset", "find,find"], ["search", "find_tools", "call_tool"], ["doc_list"]],
   ])("%j", async (flags, there, missing) => {
     const names = await toolsOf(await start(...flags));
     expect(names).toEqual(expect.arrayContaining(there));
@@ -448,6 +449,35 @@ describe("tool sets", () => {
       readOnlyHint: false,
       destructiveHint: false,
     });
+  });
+
+  test.each([
+    ["documents,search", 'tool doc_list with {"kb":"Handbook"}'],
+    ["find", 'tool call_tool with {"name":"doc_list","arguments":{"kb":"Handbook"}}'],
+    ["search", "`kb doc list Handbook`"],
+  ])("with %s, the next step is one that the client can take", async (sets, next) => {
+    const { fail } = await start("--toolset", sets);
+    const { error } = await fail("read", { kb: "Handbook", document: "none.md" });
+    expect(error["next"]).toBe(`names are case-sensitive; run ${next} to see them`);
+  });
+
+  test("instructions and prompts name no tool that is missing", async () => {
+    const { client } = await start("--toolset", "admin");
+    expect(client.getInstructions()).toMatch(/^Nothing can be changed\. Text between/);
+    expect(client.getServerCapabilities()?.prompts).toBeUndefined();
+    expect((await reader.client.listPrompts()).prompts).toHaveLength(2);
+  });
+
+  test("find shortens what a client has to read, as docs/mcp.md says", async () => {
+    const { client } = await start("--toolset", "find", "--allow", "write,delete");
+    const sizes = [client, editor.client].map(async (each) => {
+      const { tools } = await each.listTools();
+      return [tools.length, Math.round(JSON.stringify(tools).length / 1000)];
+    });
+    expect(await Promise.all(sizes)).toEqual([
+      [6, 5],
+      [46, 40],
+    ]);
   });
 
   test("a set that does not exist is named", async () => {

@@ -231,6 +231,62 @@ describe("pauses", () => {
   });
 });
 
+describe("tool sets", () => {
+  const start = (...flags: string[]) => connect(["wf", "mcp", ...flags], withApps("echo", "chat"));
+
+  test.each([
+    [
+      ["--toolset", "run"],
+      "run_echo run_chat answer show stop wait form_list form_show",
+      /^Run applications: run_echo, run_chat\./,
+    ],
+    [
+      ["--toolset", "logs"],
+      "logs stats conversation_list feedback_list conversation_messages conversation_variables message_suggested",
+      /^Text between/,
+    ],
+    [
+      ["--toolset", "find,logs"],
+      "logs stats conversation_list feedback_list conversation_messages conversation_variables message_suggested find_tools call_tool",
+      /^Text between/,
+    ],
+  ])("%j", async (flags, names, instructions) => {
+    const { client } = await start(...flags);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(names.split(" "));
+    expect(client.getInstructions()).toMatch(instructions);
+    // call_tool can run applications, which may reach anything.
+    const calling = tools.find(({ name }) => name === "call_tool");
+    if (calling) expect(calling.annotations).toMatchObject({ openWorldHint: true });
+  });
+
+  test.each([
+    ["run", "`wf logs`"],
+    ["find", 'tool call_tool with {"name":"logs","arguments":{"app":"echo"}}'],
+  ])("with %s, the next step is one that the client can take", async (sets, next) => {
+    const { fail } = await start("--toolset", sets);
+    const { error } = await fail("show", {
+      app: "echo",
+      run: "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e",
+    });
+    expect(error["next"]).toContain(`${next} shows those of this one`);
+  });
+
+  test("call_tool runs an application, and checks its inputs", async () => {
+    const { use, fail } = await start("--toolset", "find,logs");
+    const call = { name: "run_echo", arguments: { query: "hello" } };
+    expect((await use("call_tool", call)).value).toMatchObject({ outputs: { query: "hello" } });
+    const { text } = await fail("call_tool", { name: "run_echo" });
+    expect(text).toContain("invalid arguments");
+  });
+
+  test("a set that does not exist is named", async () => {
+    const ran = await server.cli(["wf", "mcp", "--toolset", "logs,search"]);
+    expect(ran).toMatchObject({ exit: 2 });
+    expect(ran.err).toContain("is not one of run, logs, admin, find");
+  });
+});
+
 describe("limits", () => {
   test("a read-only profile offers no run", async () => {
     const line = ["wf", "login", "reading", "--app", "echo", "--key-file", "-", "--no-check"];
@@ -242,6 +298,7 @@ describe("limits", () => {
     const { tools } = await client.listTools();
     expect(tools.filter(({ annotations }) => !annotations?.readOnlyHint)).toEqual([]);
     expect(tools.map(({ name }) => name)).toContain("logs");
+    expect(client.getInstructions()).not.toContain("Run applications");
   });
 
   test("an application with a wrong key is named, and the others are offered", async () => {

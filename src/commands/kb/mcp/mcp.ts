@@ -2,6 +2,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { CallableCommand } from "../../task/command-runner.ts";
 import type { Context } from "../../task/command-spec.ts";
 import {
+  callOf,
   chosenTools,
   commandTool,
   isOffered,
@@ -48,9 +49,7 @@ export async function run(
   );
   const toolCall: ToolCallOf = async (words) => {
     const call = await runner.parse(words);
-    const name = call && toolName(call.command);
-    if (!tools.some((tool) => tool.name === name)) return undefined;
-    return `tool ${name} with ${JSON.stringify(call?.values)}`;
+    return call && callOf(toolName(call.command), call.values, tools, listed);
   };
   const prepare = (_: CallableCommand, values: Readonly<Record<string, unknown>>) => ({
     values: documents.within(values),
@@ -62,11 +61,13 @@ export async function run(
     ...(allowed ? [listTool(documents)] : []),
     ...offered.map((command) => commandTool(command, setting)),
   ];
+  const listed = chosenTools(tools, sets, toolset);
+  const searches = listed.some(({ name }) => name === "search");
   const offer: Offer = {
     title: "Knowledge bases",
-    instructions: instructions(permissions),
-    tools: chosenTools(tools, sets, toolset),
-    prompts,
+    instructions: instructions(permissions, searches),
+    tools: listed,
+    prompts: searches ? prompts : [], // they name its tools
     resources: resourcesOf(documents),
     complete: completeName(documents),
   };
@@ -78,10 +79,13 @@ const sets = { search: /^(search|read|list|show)$/, documents: /^(doc|chunk|meta
 const isLimited = (command: CallableCommand): boolean =>
   command.arguments.some(({ param, required }) => param.noun === "kb" && required);
 
-const instructions = ({ write, delete: deletes }: Permissions): string =>
+const searching =
+  "Search and read the documents of knowledge bases. Search first, read what you need, and cite the " +
+  "URIs (kb://NAME/DOCUMENT) of what you use.";
+
+const instructions = ({ write, delete: deletes }: Permissions, searches: boolean): string =>
   [
-    "Search and read the documents of knowledge bases. Search first, read what you need, and cite the",
-    "URIs (kb://NAME/DOCUMENT) of what you use.",
+    ...(searches ? [searching] : []),
     ...(write || deletes ? [] : ["Nothing can be changed."]),
     untrustedInstructions,
   ].join(" ");

@@ -11,7 +11,7 @@ export {
 export type { ToolCallOf } from "./results.ts";
 export { objectSchema, orNull, readingTool } from "./schema.ts";
 export { serveClients } from "./serve.ts";
-export { chosenTools } from "./toolsets.ts";
+export { callOf, chosenTools } from "./toolsets.ts";
 export type {
   ClientRequest,
   Offer,

@@ -10,6 +10,7 @@ export type ToolSets = Readonly<Record<string, RegExp>>;
 
 /** What clients may choose in place of the tools themselves. */
 const FIND = "find";
+const CALL = "call_tool";
 
 /**
  * The tools of the chosen sets; all of them if none is chosen. With the set `find`, the tools of the others (or of the first
@@ -22,13 +23,28 @@ export function chosenTools(
 ): readonly OfferedTool[] {
   if (chosen.length === 0) return tools;
   const [first = ""] = Object.keys(sets);
-  const wanted = chosen.join() === FIND ? [first] : chosen;
+  const named = chosen.filter((set) => set !== FIND);
+  const wanted = named.length === 0 ? [first] : named;
   const isIn = ({ name }: OfferedTool) => {
     const set = Object.keys(sets).find((each) => sets[each]?.test(name)) ?? "admin";
     return wanted.includes(set);
   };
   const listed = tools.filter(isIn);
   return chosen.includes(FIND) ? [...listed, findTool(tools), callTool(tools)] : listed;
+}
+
+/** How a client calls one of all tools: by itself, or by call_tool; undefined if it cannot. */
+export function callOf(
+  name: string,
+  values: Readonly<Record<string, unknown>>,
+  all: readonly OfferedTool[],
+  listed: readonly OfferedTool[],
+): string | undefined {
+  const isIn = (tools: readonly OfferedTool[], wanted: string) =>
+    tools.some((tool) => tool.name === wanted);
+  if (isIn(listed, name)) return `tool ${name} with ${JSON.stringify(values)}`;
+  if (!isIn(listed, CALL) || !isIn(all, name)) return undefined;
+  return `tool ${CALL} with ${JSON.stringify({ name, arguments: values })}`;
 }
 
 const MOST_FOUND = 8;
@@ -64,7 +80,7 @@ const findTool = (tools: readonly OfferedTool[]): OfferedTool => ({
 });
 
 const callTool = (tools: readonly OfferedTool[]): OfferedTool => ({
-  name: "call_tool",
+  name: CALL,
   title: "Call a tool",
   description: "Call a tool that find_tools has found, with arguments as its inputSchema says.",
   inputSchema: objectSchema(
@@ -75,7 +91,7 @@ const callTool = (tools: readonly OfferedTool[]): OfferedTool => ({
   annotations: {
     readOnlyHint: tools.every(({ annotations }) => annotations.readOnlyHint),
     destructiveHint: tools.some(({ annotations }) => annotations.destructiveHint),
-    openWorldHint: false,
+    openWorldHint: tools.some(({ annotations }) => annotations.openWorldHint),
   },
   async call(values, request) {
     const name = String(values["name"]);

@@ -9,6 +9,7 @@ import { runWorkflow, stopWorkflowRun } from "../../../operations/workflows.ts";
 import type { CallableCommand, CallScope } from "../../task/command-runner.ts";
 import type { Context } from "../../task/command-spec.ts";
 import {
+  callOf,
   chosenTools,
   commandTool,
   isOffered,
@@ -68,15 +69,13 @@ export async function run(
     const name = call && toolName(call.command);
     const named = { ...(needsApp(applications) && { app }) };
     // The tool follows the run, too, so it needs its ID.
-    if (name === "form_submit" && !readOnly) {
+    if (name === "form_submit" && listed.some((tool) => tool.name === "answer")) {
       const { token: form_token, action } = call?.values ?? {};
       return `tool answer with the run_id and ${JSON.stringify({ ...named, form_token, action })}`;
     }
     // Events show what a paused run waits for.
-    if (name === "events") return `tool form_list with ${JSON.stringify(named)}`;
-    if (!tools.some((tool) => tool.name === name)) return undefined;
-    const values = { ...named, ...call?.values };
-    return `tool ${name} with ${JSON.stringify(values)}`;
+    if (name === "events") return callOf("form_list", named, tools, listed);
+    return name && callOf(name, { ...named, ...call?.values }, tools, listed);
   };
   const prepare = (_: CallableCommand, values: Readonly<Record<string, unknown>>) => ({
     values,
@@ -94,10 +93,11 @@ export async function run(
     ...(readOnly ? [] : runTools(applications, setting, toolCall)),
     ...commands.map((command) => commandTool(command, commandSetting)),
   ];
+  const listed = chosenTools(tools, sets, toolset);
   const offer: Offer = {
     title: "Applications",
-    instructions: instructions(applications),
-    tools: chosenTools(tools, sets, toolset),
+    instructions: instructions(applications, listed),
+    tools: listed,
     prompts: [],
     complete: () => Promise.resolve([]),
   };
@@ -141,10 +141,16 @@ const permitFor =
     );
   };
 
-const instructions = (applications: readonly OfferedApplication[]): string =>
-  [
-    `Run applications: ${applications.map(({ tool }) => tool).join(", ")}. A run that is paused returns what`,
+function instructions(
+  applications: readonly OfferedApplication[],
+  listed: readonly OfferedTool[],
+): string {
+  const offered = applications.filter(({ tool }) => listed.some(({ name }) => name === tool));
+  if (offered.length === 0) return untrustedInstructions;
+  return [
+    `Run applications: ${offered.map(({ tool }) => tool).join(", ")}. A run that is paused returns what`,
     "it asks for; ask your user, then use the tool answer. A run continues on its server if a call is",
     "cancelled; the tool stop ends it.",
     untrustedInstructions,
   ].join(" ");
+}
