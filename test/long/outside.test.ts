@@ -107,6 +107,16 @@ test("a strict project compiles against the types, and runs against the double",
   ]);
 });
 
+test("are the types wrong? They are not, for modules", () => {
+  const place = join(folder, "types");
+  const checker = "@arethetypeswrong/cli@0.18.5";
+  execFileSync("npm", ["install", "--prefix", place, "--no-audit", "--no-fund", checker]);
+  const [tarball = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
+  const line = [join(folder, tarball), "--profile", "esm-only", "--no-color"];
+  const out = run(join(place, "node_modules", ".bin", "attw"), line); // a problem is an exit code
+  expect(out).toContain("kb-wf/sandbox");
+});
+
 test("what the declarations do not allow does not compile", () => {
   write("src/wrong.ts", wrong);
   write("tsconfig.wrong.json", JSON.stringify({ ...strict, files: ["src/wrong.ts"] }));
