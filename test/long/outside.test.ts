@@ -28,7 +28,6 @@ function run(command: string, args: readonly string[], env: Readonly<Record<stri
 }
 
 beforeAll(() => {
-  execFileSync("npm", ["run", "-s", "build"], { cwd: root, stdio: "ignore" });
   const pack = ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder];
   execFileSync("npm", pack, { cwd: root });
   const [tarball = ""] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));

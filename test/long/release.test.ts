@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -27,8 +27,22 @@ const folder = await temporaryDirectory();
 const release = join(folder, "release");
 let names: readonly string[] = [];
 
+/** A copy of the repository: a release builds dist again, beneath the tests that run beside. */
+const copy = join(folder, "copy");
+const elsewhere = /^(\.git|node_modules|dist|binary|release|library\/client)$/;
+cpSync(root, copy, {
+  recursive: true,
+  preserveTimestamps: true, // a newer lock file would be installed
+  filter: (path) => !elsewhere.test(relative(root, path).replaceAll("\\", "/")),
+});
+symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+
 function make(target: string): readonly string[] {
-  execFileSync(process.execPath, [join(root, "scripts", "release.mjs"), target], { cwd: root });
+  execFileSync(process.execPath, [join(copy, "scripts", "release.mjs"), target], {
+    cwd: copy,
+    env: { ...process.env, SOURCE_DATE_EPOCH: "1795219200" }, // the copy has no commits
+    stdio: "pipe",
+  });
   return readdirSync(target).sort();
 }
 const nameOf = (pattern: RegExp) => names.find((name) => pattern.test(name)) ?? expect.fail();
@@ -71,7 +85,7 @@ test("the list of what is inside has all packages and Node.js, and no references
   const text = readFileSync(join(release, nameOf(/\.cdx\.json$/)), "utf8");
   expect(text).not.toMatch(/https?:|externalReferences/);
   const bom = JSON.parse(text) as { readonly components: readonly { readonly purl: string }[] };
-  const packaged = readFileSync(join(root, "dist", "LICENSES.txt"), "utf8");
+  const packaged = readFileSync(join(copy, "dist", "LICENSES.txt"), "utf8");
   const heads = [...packaged.matchAll(/^(\S+) (\d\S*) \([^)]+\)$/gm)];
   const purls = heads.map(
     ([, name = "", version]) => `pkg:npm/${name.replace("@", "%40")}@${version}`,
