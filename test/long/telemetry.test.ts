@@ -71,6 +71,6 @@ test("the official parser of OpenMetrics reads runs and problems", async () => {
   const own = await server.cli(["wf", "--app", "write", "stats", "-o", "openmetrics"]);
   expect(python(readMetrics, own.out)).toHaveProperty("wf_runs");
   await server.done(["kb", "create", String.raw`A\B "x"`, "--indexing-technique", "economy"]);
-  const problems = await server.cli(["kb", "check", "-o", "openmetrics"]);
+  const problems = await server.cli(["kb", "check", "--all", "-o", "openmetrics"]);
   expect(python(readMetrics, problems.out)).toHaveProperty("kb_problems");
 });
