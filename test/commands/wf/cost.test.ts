@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 const server = await testSandbox({ models: true });
 const home = await temporaryDirectory();
@@ -36,7 +36,9 @@ const prices = async (text: string) => {
 
 test("tokens without a model have the price total, by day", async () => {
   const file = await prices("currency: EUR\ntotal: 2\n");
-  const ran = await wf("cost", "--prices", file, "--from", log, "--utc", "-o", "json");
+  // A file needs no server.
+  const line = ["wf", "cost", "--prices", file, "--from", log, "--utc", "-o", "json"];
+  const ran = await cli(line, { folder: home });
   expect(ran.exit, ran.err).toBe(0);
   const data = JSON.parse(ran.out);
   expect(data).toMatchObject({ currency: "EUR", cost: 6, tokens: 3_000_000, unpriced_tokens: 0 });
@@ -46,6 +48,7 @@ test("tokens without a model have the price total, by day", async () => {
     ["2026-11-21", 1_000_000 + 500_000, 3],
     ["2026-11-22", 1_500_000, 3],
   ]);
+  expect(data.rows[0]).toMatchObject({ model: null, input: null, output: null });
 });
 
 test("without a price there is no cost, and the report says how many tokens that are", async () => {

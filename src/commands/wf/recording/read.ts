@@ -41,20 +41,20 @@ export async function loadTrace(source: string, context: Context): Promise<Loade
 
 /** The recordings of runs on this machine: whether a run has one, and its trace if that has nodes. */
 export async function savedRecordings(context: Context) {
-  const saved = await savedRuns(context);
+  const saved = await savedRuns(context).catch(knownFailure); // a file of runs needs no server
   return {
-    has: (run: string): boolean => saved.get(run)?.recording !== undefined,
+    has: (run: string): boolean => saved?.get(run)?.recording !== undefined,
     async trace(run: string): Promise<RunTrace | undefined> {
-      const loaded = await traceOfRecording(saved.get(run)?.recording ?? "", context).catch(
-        (error: unknown) => {
-          if (error instanceof CliError) return undefined; // the file was removed, or changed
-          throw error;
-        },
-      );
+      const path = saved?.get(run)?.recording ?? "";
+      const loaded = await traceOfRecording(path, context).catch(knownFailure); // removed, or changed
       const isOfRun = loaded?.trace.runId === run && loaded.trace.nodes.length > 0;
       return isOfRun ? loaded.trace : undefined;
     },
   };
+}
+
+function knownFailure(error: unknown): undefined {
+  if (!(error instanceof CliError)) throw error;
 }
 
 async function traceOfRecording(path: string, context: Context): Promise<LoadedTrace> {

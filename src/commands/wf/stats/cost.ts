@@ -118,14 +118,19 @@ function reportOf(
   incomplete: CliError | undefined,
 ): Report {
   const { currency, total } = prices;
-  const orderOf = ({ application, day, model }: CostRow) =>
+  const orderOf = ({ application, day, model }: Pick<CostRow, "application" | "day" | "model">) =>
     `${application ?? ""}\0${day ?? ""}\0${model ?? "\uffff"}`;
   const rows = all
-    .map((row) => ({ ...row, cost: costOf(row, prices) }))
+    .map((row) => ({
+      ...row,
+      ...(row.model === null && { input: null, output: null }),
+      cost: costOf(row, prices),
+    }))
     .sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
   const unpriced = rows.filter((row) => row.cost === null);
   const unknown = rows.filter(({ model }) => model === null);
-  const tokensIn = (some: readonly CostRow[]) => sum(some.map(({ tokens }) => tokens));
+  const tokensIn = (some: readonly { readonly tokens: number }[]) =>
+    sum(some.map(({ tokens }) => tokens));
   const data = {
     currency,
     complete: incomplete === undefined,
