@@ -147,12 +147,12 @@ function withoutSql(message: string): string {
 
 /**
  * The server's Retry-After in ms, undefined if there is none or it is invalid. A date is relative to
- * the date of the response, because the clocks of two machines differ.
+ * the date of the response, because the clocks of two machines differ; to `now` if it has none.
  */
-export function retryAfterOf(headers: ErrorResponse["headers"]): number | undefined {
+export function retryAfterOf(headers: ErrorResponse["headers"], now?: Date): number | undefined {
   const text = headers["retry-after"] ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
-  const wait = Date.parse(text) - Date.parse(headers["date"] ?? "");
+  const wait = Date.parse(text) - Date.parse(headers["date"] ?? now?.toUTCString() ?? "");
   return wait >= 0 ? wait : undefined;
 }
 

@@ -61,6 +61,12 @@ export interface NamedEntry {
   readonly isLink: boolean;
 }
 
+/** Where a file or a directory is written before it replaces one; `random` is 8 hexadecimal digits. */
+export const unfinishedPath = (path: string, random: string): string => `${path}.${random}.tmp`;
+
+/** Is it the name of one that a kill has left unfinished? */
+export const isUnfinished = (name: string): boolean => /\.[\da-f]{8}\.tmp$/.test(name);
+
 /** The file operations that the CLI uses; paths are those of the operating system. */
 export interface Files {
   /** Throws the system error (`code: "ENOENT"`). */

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { codeOf, isMissing } from "../errors.ts";
 import { bytesOf } from "../lib/collect.ts";
+import { unfinishedPath } from "./host.ts";
 import type { Files, ScratchFile } from "./host.ts";
 import type { LockOwner, LockSystem } from "./lock.ts";
 import { untrustedPart } from "./trusted-path.ts";
@@ -185,7 +186,7 @@ const writesOf = (system: FileSystem) =>
   ({
     async writeAtomic(path, content, mode = 0o666) {
       const { open, rename, writeFile } = await system.fs();
-      const temporary = `${path}.${await system.randomHex(4)}.tmp`;
+      const temporary = unfinishedPath(path, await system.randomHex(4));
       const openTemporary = () => open(temporary, "wx", mode);
       const file = await openTemporary()
         .catch(async (error: unknown) => {
@@ -208,7 +209,7 @@ const writesOf = (system: FileSystem) =>
       await replaceFile(path, temporary, write, system);
     },
     async writeSettings(path, value) {
-      const directory = `${path}.${await system.randomHex(4)}.tmp`;
+      const directory = unfinishedPath(path, await system.randomHex(4));
       await replaceFile(path, directory, () => writeWithConf(path, directory, value), system);
     },
     async create(path) {

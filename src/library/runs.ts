@@ -13,6 +13,7 @@ import type { FollowResult } from "../follow/follow.ts";
 import type { EventStream } from "../follow/open-stream.ts";
 import type { Following } from "../follow/run-state.ts";
 import { isObject, tryParseJson } from "../lib/json.ts";
+import { resultOfStream } from "../lib/pipe.ts";
 import { getWorkflowRun, runWorkflow, runWorkflowById } from "../operations/workflows.ts";
 
 /** The methods of a client that follow runs, as `wf events --follow` and `wf run` do. */
@@ -86,7 +87,7 @@ class FollowedRun implements Run {
   }
 
   get result(): Promise<RunResult> {
-    if (!this.#isRead) void drain(this).catch(() => {});
+    if (!this.#isRead) void resultOfStream(this[Symbol.asyncIterator]()).catch(() => {});
     return this.#ended;
   }
 
@@ -141,8 +142,4 @@ class FollowedRun implements Run {
       outputs: isObject(outputs) ? (outputs as JsonObject) : {},
     };
   }
-}
-
-async function drain(events: AsyncIterable<unknown>): Promise<void> {
-  for await (const _ of events); // only its end counts
 }

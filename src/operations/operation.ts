@@ -154,6 +154,9 @@ export interface FileInput {
   readonly bytes?: Uint8Array | undefined;
 }
 
+/** What a command does on the server. */
+export type Effect = "reads" | "writes" | "destroys";
+
 type Scalar<P extends Param> = P extends { readonly choices: readonly (infer C)[] }
   ? C
   : P["kind"] extends "integer" | "number" | "duration"

@@ -5,7 +5,7 @@ import { listChildChunks, listChunks } from "../operations/chunks.ts";
 import { getDocument, listDocuments } from "../operations/documents.ts";
 import { getKnowledgeBase, listKnowledgeBases } from "../operations/knowledge.ts";
 import { listMetadataFields } from "../operations/metadata.ts";
-import type { AnyOperation, ListedNoun, Noun } from "../operations/operation.ts";
+import type { AnyOperation, Effect, ListedNoun, Noun } from "../operations/operation.ts";
 import { listTags } from "../operations/tags.ts";
 import { listWorkflowLogs } from "../operations/workflows.ts";
 import { nouns } from "./nouns.ts";
@@ -61,7 +61,7 @@ export const scopeOf = ({ within = [] }: Listing, known: Values): Values =>
 /** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {
   /** What the command does: one that reads finds a document by the last part of its path, too. */
-  readonly effect: "reads" | "writes" | "destroys";
+  readonly effect: Effect;
   rows(row: AnyOperation, input: Values): AsyncIterable<unknown>;
   /** ID that the profile stores for the name of a knowledge base; sends nothing. */
   base(name: string): Promise<string | undefined>;

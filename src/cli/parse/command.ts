@@ -1,5 +1,5 @@
 import { isList, retryOf } from "../../operations/operation.ts";
-import type { AnyOperation, Param, Params, Returns } from "../../operations/operation.ts";
+import type { AnyOperation, Effect, Param, Params, Returns } from "../../operations/operation.ts";
 import type { Task } from "../../commands/task/command-spec.ts";
 
 /** A positional argument: the word in usage lines and the parameter that it fills. */
@@ -24,7 +24,7 @@ export interface Command {
   readonly key?: "dataset" | "app" | undefined;
   readonly params: Params;
   readonly returns: Returns<never>;
-  readonly effect: "reads" | "writes" | "destroys";
+  readonly effect: Effect;
   /** Sends requests. */
   readonly requests: boolean;
   /** May prompt before it destroys something. */

@@ -1,7 +1,7 @@
 import type { RowLimit } from "../../api/pages.ts";
 import type { CliError } from "../../errors.ts";
 import type { ProgressStep } from "../../output/report-model.ts";
-import type { AnyOperation, Param, Returns } from "../../operations/operation.ts";
+import type { AnyOperation, Effect, Param, Returns } from "../../operations/operation.ts";
 
 /** An argument of a command by the name that its help shows: `<kb>` is `kb`, `--top-k` is `top_k`. */
 export interface CommandArgument {
@@ -17,7 +17,7 @@ export interface CallableCommand {
   readonly words: readonly string[];
   readonly summary: string;
   readonly about?: string | undefined;
-  readonly effect: "reads" | "writes" | "destroys";
+  readonly effect: Effect;
   /** Operations it may send. */
   readonly sends: readonly AnyOperation[];
   /** Does it need no file of this machine and no terminal? */

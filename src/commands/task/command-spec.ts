@@ -6,6 +6,7 @@ import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { list, onTerminal, withNamePath } from "../../operations/operation.ts";
 import type {
+  Effect,
   AnyOperation,
   Input,
   ListedNoun,
@@ -184,7 +185,7 @@ export interface TaskSpec<P extends Params = Params> {
   /** The row it wraps: help shows its method and path. */
   readonly wraps?: AnyOperation;
   /** Reads only, writes, or destroys (prompts before). */
-  readonly effect: "reads" | "writes" | "destroys";
+  readonly effect: Effect;
   readonly examples: readonly string[];
   /** Exit codes besides those of every request. */
   readonly exits?: readonly FailureKind[];

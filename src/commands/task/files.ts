@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path";
 import { CliError, diskProblem, reasonOf, usage } from "../../errors.ts";
+import { isUnfinished } from "../../host/host.ts";
 import type { Files, Host } from "../../host/host.ts";
 import type { JournalFiles } from "../../lib/journal.ts";
 
@@ -21,9 +22,6 @@ export async function lockWork(
   });
 }
 
-/** How a file is named while it is written. */
-const unfinishedName = /\.[\da-f]{8}\.tmp$/;
-
 /** Removes the files below a locked directory that a kill has left unfinished, but none that is to be kept. */
 export async function removeUnfinished(
   directory: string,
@@ -33,7 +31,7 @@ export async function removeUnfinished(
   for (const { name, isDirectory, isFile } of await files.entries(directory)) {
     const path = join(directory, name);
     if (isDirectory) await removeUnfinished(path, files, isKept);
-    else if (isFile && unfinishedName.test(name) && !isKept(path)) await files.remove(path);
+    else if (isFile && isUnfinished(name) && !isKept(path)) await files.remove(path);
   }
 }
 

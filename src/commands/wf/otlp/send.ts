@@ -1,3 +1,4 @@
+import { retryAfterOf } from "../../../api/error-body.ts";
 import { readText } from "../../../api/exchange.ts";
 import { networkError } from "../../../api/network-error.ts";
 import { isLoopback } from "../../../config/profiles.ts";
@@ -129,7 +130,7 @@ async function retried(
       const why = typeof told === "string" ? `: ${shortened(host.secrets.masked(told), 300)}` : "";
       error = exportError(kindOf(status), `HTTP ${status}${why}`, url);
       if (!retryable.has(status) || count === ATTEMPTS) throw error;
-      asked = delayIn(headers["retry-after"], host.now());
+      asked = retryAfterOf(headers, host.now()) ?? 0;
     } catch (thrown) {
       if (signal.aborted) throw abortError();
       if (thrown instanceof CliError || !(thrown instanceof Error)) throw thrown;
@@ -139,10 +140,6 @@ async function retried(
     await pause(Math.min(MAX_DELAY_MS, asked || backoff(count - 1, delays.retry)));
   }
 }
-
-/** ms that a header asks to wait, as seconds or as a date; 0 without it. */
-const delayIn = (text = "", now: Date): number =>
-  /^\d+$/.test(text) ? Number(text) * 1000 : Math.max(0, Date.parse(text) - now.getTime() || 0);
 
 function kindOf(status: number): FailureKind {
   if (status === 401 || status === 403) return "auth";

@@ -14,7 +14,7 @@ import { savedRecordings } from "../recording/index.ts";
 import type { costParams } from "./command.ts";
 import { readPrices } from "./prices.ts";
 import type { Prices } from "./prices.ts";
-import { DEFAULT_SECONDS, runsFromFile, runsFromServer } from "./sources.ts";
+import { runsFromFile, runsFromServer, firstSecond } from "./sources.ts";
 
 type CostInput = Input<typeof costParams>;
 
@@ -80,10 +80,9 @@ async function addRuns(input: CostInput, rows: Map<string, CostRow>, context: Co
     before: undefined,
   };
   const now = Math.floor(context.host.now().getTime() / 1000);
-  const start = query.since ?? (query.until ?? now) - DEFAULT_SECONDS;
   const { incomplete } = from
     ? await runsFromFile({ ...input, from }, query, sink, context)
-    : await runsFromServer(query, start, sink, context);
+    : await runsFromServer(query, firstSecond(query, now), sink, context);
   for (const { run, day, all } of recorded) {
     const uses = ((await recordings.trace(run))?.nodes ?? []).flatMap(({ model }) => model ?? []);
     let rest = all;

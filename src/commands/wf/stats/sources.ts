@@ -13,7 +13,11 @@ import { readFileRows } from "../../../lib/formats/rows-file.ts";
 import type { Mistake } from "../../../lib/formats/rows-file.ts";
 
 /** Length of the time that is read by default. */
-export const DEFAULT_SECONDS = 86_400;
+const DEFAULT_SECONDS = 86_400;
+
+/** The Unix second from which runs are read: that of the query, or a day before its end. */
+export const firstSecond = ({ since, until }: LogQuery, now: number): number =>
+  since ?? (until ?? now) - DEFAULT_SECONDS;
 
 /** Unix seconds, both included. */
 export interface TimeSpan {

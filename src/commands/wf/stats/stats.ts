@@ -8,7 +8,7 @@ import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
 import { formatFigure, statsData } from "./data.ts";
 import { Accumulator, StatsCounts } from "./figures.ts";
 import { statsScreen, statsSections } from "./tables.ts";
-import { DEFAULT_SECONDS, runsFromFile, runsFromServer } from "./sources.ts";
+import { runsFromFile, runsFromServer, firstSecond } from "./sources.ts";
 import type { RunSink } from "./sources.ts";
 import { figureKinds, figureNames, groupings, units } from "./command.ts";
 import type { FigureName, Unit } from "./command.ts";
@@ -38,11 +38,10 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     now: (each) => runs.add(each),
     before: input.no_compare || isMetrics ? undefined : (each) => before.add(each),
   };
-  const start = query.since ?? (query.until ?? now) - DEFAULT_SECONDS;
   const { from } = input;
   const times = from
     ? await runsFromFile({ ...input, from }, query, sink, context)
-    : await runsFromServer(query, start, sink, context);
+    : await runsFromServer(query, firstSecond(query, now), sink, context);
 
   const { incomplete } = times;
   const data = statsData(runs, before, times, {
