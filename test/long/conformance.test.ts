@@ -1,14 +1,13 @@
 /** The official conformance suite of the Model Context Protocol, on the transport of `mcp --http`. */
 import { spawn, execFileSync } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
-import { createServer, request as ask } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { serveOnHttp } from "../../src/commands/shared/mcp/http.ts";
 import type { Context } from "../../src/commands/task/command-spec.ts";
 import { afterFile } from "../lib/cleanup.ts";
 import { conformanceOffer, stateCodec } from "../lib/conformance-offer.ts";
+import { withToken } from "../lib/mcp-http.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const suite = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
@@ -24,8 +23,8 @@ execFileSync("npm", [
   "node@24.21.0",
 ]);
 
-/** Serves the test tools; returns the port of a proxy that adds the token, which the suite knows nothing of. */
-async function serve(): Promise<number> {
+/** Serves the test tools; returns the URL of a proxy that adds the token, which the suite knows nothing of. */
+async function serve(): Promise<string> {
   const stop = new AbortController();
   const said: string[] = [];
   let isListening = () => {};
@@ -53,33 +52,9 @@ async function serve(): Promise<number> {
   const ended = serveOnHttp(setting, "127.0.0.1:0", context);
   afterFile(() => (stop.abort(), ended));
   await listening;
-  const [, port = ""] = /:(\d+)\/mcp/.exec(said[0] ?? "") ?? [];
-  const authorization = said[1]?.replace("header of each request: Authorization: ", "");
-  const proxy = createServer((incoming, response) => {
-    // Host and Origin are checked behind it, so they name that server if they name this one.
-    const named = (text: string | undefined) => text?.replace(`:${proxyPort}`, `:${port}`);
-    const { host: name, origin, ...headers } = incoming.headers;
-    const own = { host: named(name), ...(origin !== undefined && { origin: named(origin) }) };
-    const outgoing = ask(
-      {
-        port,
-        path: incoming.url,
-        method: incoming.method,
-        headers: { ...headers, ...own, authorization },
-      },
-      (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
-      },
-    );
-    outgoing.on("error", () => response.destroy());
-    response.on("close", () => outgoing.destroy());
-    incoming.pipe(outgoing);
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-  const { port: proxyPort } = proxy.address() as AddressInfo;
-  afterFile(() => void proxy.close());
-  return proxyPort;
+  const [, url = ""] = /(http:\S+)/.exec(said[0] ?? "") ?? [];
+  const [, token = ""] = /Bearer (\S+)/.exec(said[1] ?? "") ?? [];
+  return withToken({ url, token });
 }
 
 /** A check as the suite writes it to a file. */
@@ -102,17 +77,9 @@ const lacking = {
 };
 
 test("what 2026-07-28 requires passes, but for what the servers do not offer", async () => {
-  const port = await serve();
+  const url = await serve();
   const bin = join(folder, "node_modules", ".bin");
-  const words = [
-    "server",
-    "--url",
-    `http://localhost:${port}/mcp`,
-    "--requirements",
-    "2026-07-28",
-    "-o",
-    "results",
-  ];
+  const words = ["server", "--url", url, "--requirements", "2026-07-28", "-o", "results"];
   const child = spawn(join(bin, "node"), [join(bin, "conformance"), ...words], { cwd: folder });
   let out = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (out += piece));

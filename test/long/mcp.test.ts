@@ -1,14 +1,10 @@
 /** The servers of the Model Context Protocol with programs of others: the conformance suite and the inspector. */
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createServer, request } from "node:http";
-import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
-import { afterFile } from "../lib/cleanup.ts";
-import { listening } from "../lib/mcp-http.ts";
-import type { Listening } from "../lib/mcp-http.ts";
+import { listening, withToken } from "../lib/mcp-http.ts";
 import { root } from "../lib/paths.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
@@ -63,37 +59,6 @@ beforeAll(async () => {
   await sandbox.done(add);
   await sandbox.done(["kb", "doc", "wait", "Handbook"]);
 });
-
-/**
- * Adds the token to each request: the suite cannot send one. Host and Origin that name the proxy become those
- * of the server, others stay as they are sent.
- */
-async function withToken({ url, token }: Listening): Promise<string> {
-  const { host, hostname, port } = new URL(url);
-  const proxy = createServer((incoming, outgoing) => {
-    const own = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    const named = (["host", "origin"] as const).flatMap((name) => {
-      const value = incoming.headers[name];
-      return value === undefined ? [] : [[name, value.replace(own, host)]];
-    });
-    const headers = {
-      ...incoming.headers,
-      ...Object.fromEntries(named),
-      authorization: `Bearer ${token}`,
-    };
-    const { method, url: path } = incoming;
-    const passed = request({ hostname, port, path, method, headers }, (response) => {
-      outgoing.writeHead(response.statusCode ?? 500, response.headers);
-      response.pipe(outgoing);
-    });
-    passed.on("error", () => outgoing.destroy());
-    outgoing.on("close", () => passed.destroy());
-    incoming.pipe(passed);
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-  afterFile(() => void proxy.close());
-  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/mcp`;
-}
 
 describe.skipIf(!programs)("conformance suite", () => {
   /** Scenarios of other servers need tools, prompts and resources of their own. */

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { textOf } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
+import { pythonWith } from "../lib/python.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const folder = await temporaryDirectory();
@@ -168,11 +169,8 @@ test("an unknown name is not found", async () => {
   });
 });
 
-test("a project in Python tests with pytest against the command", () => {
-  const environment = join(folder, "python");
-  execFileSync("python3", ["-m", "venv", environment]);
-  const pip = [join(environment, "bin", "pip"), ["install", "--quiet", "pytest==8.4.2"]] as const;
-  execFileSync(...pip, { stdio: "ignore" });
+test("a project in Python tests with pytest against the command", async () => {
+  const programs = await pythonWith("pytest==8.4.2");
   write(
     "test_handbook.py",
     `import json
@@ -200,6 +198,6 @@ def test_a_knowledge_base_is_listed():
 `,
   );
   const kb = join(project, "node_modules", ".bin", "kb");
-  const line = ["sandbox", "--ephemeral", "--", join(environment, "bin", "pytest"), "-q"];
+  const line = ["sandbox", "--ephemeral", "--", join(programs, "pytest"), "-q"];
   expect(run(kb, line)).toContain("1 passed");
 });

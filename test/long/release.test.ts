@@ -21,6 +21,7 @@ import { calling } from "../lib/mcp.ts";
 import { textOf } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
 import { testSandbox } from "../lib/sandbox.ts";
+import { pythonWith } from "../lib/python.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const folder = await temporaryDirectory();
@@ -274,14 +275,11 @@ describe("the bundle for MCP clients", () => {
   });
 });
 
-test("the workflow that publishes is valid by its schema, and finds its notes", () => {
-  const environment = join(folder, "python");
-  execFileSync("python3", ["-m", "venv", environment]);
-  const pip = join(environment, "bin", "pip");
-  execFileSync(pip, ["install", "--quiet", "check-jsonschema==0.33.3"], { stdio: "ignore" });
+test("the workflow that publishes is valid by its schema, and finds its notes", async () => {
+  const programs = await pythonWith("check-jsonschema==0.33.3");
   const workflow = join(root, ".github", "workflows", "release.yml");
   const line = ["--builtin-schema", "vendor.github-workflows", workflow];
-  expect(ran(join(environment, "bin", "check-jsonschema"), line)).toMatchObject({ exit: 0 });
+  expect(ran(join(programs, "check-jsonschema"), line)).toMatchObject({ exit: 0 });
   const [, notes = ""] = /run: (sed .*) > release-notes/.exec(readFileSync(workflow, "utf8")) ?? [];
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     readonly version: string;

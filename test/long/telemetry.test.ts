@@ -1,23 +1,19 @@
 /** Traces and metrics, read by the official protocol definitions and the official parser. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { collector } from "../lib/collector.ts";
+import { pythonWith } from "../lib/python.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const server = await testSandbox({ models: true });
 const home = await temporaryDirectory();
-const environment = join(home, "python");
-execFileSync("python3", ["-m", "venv", environment]);
-const packages = ["opentelemetry-proto==1.38.0", "prometheus-client==0.23.1"];
-execFileSync(join(environment, "bin", "pip"), ["install", "--quiet", ...packages], {
-  stdio: "ignore",
-});
+const programs = await pythonWith("opentelemetry-proto==1.38.0", "prometheus-client==0.23.1");
 
 function python(script: string, input: string): unknown {
-  const line = join(environment, "bin", "python");
+  const line = join(programs, "python");
   const { status, stdout, stderr } = spawnSync(line, ["-c", script], { input, encoding: "utf8" });
   expect(status, stderr).toBe(0);
   return JSON.parse(stdout);
