@@ -4,9 +4,7 @@ import { join } from "node:path";
 import { here, nodeFor, nodeVersion } from "../binary/node.mjs";
 import { npm } from "../npm-package.mjs";
 import { root } from "../prepare.mjs";
-import { clean, kb, median, openSandbox, result, timed } from "./tools.mjs";
-
-const rounds = 40;
+import { clean, inTurn, kb, openSandbox, result } from "./tools.mjs";
 
 export async function binary() {
   npm(["run", "-s", "build:binary"], { cwd: root });
@@ -18,10 +16,10 @@ export async function binary() {
   const { NODE_EXTRA_CA_CERTS: _, ...env } = clean;
   const { address, stop } = await openSandbox();
   const direct = { ...env, KB_BASE_URL: address.base_url, KB_KEY: address.key };
-  const bare = await pair({ program: node, args: ["-e", "0"], env }, undefined);
+  const bare = await inTurn({ program: node, args: ["-e", "0"], env });
   result(`node -e 0, version ${nodeVersion}`, bare.first, "ms");
   for (const args of [["--version"], ["create", "A", "--dry-run"], ["list"]]) {
-    const { first, second, ratio } = await pair(
+    const { first, second, ratio } = await inTurn(
       { program: node, args: [kb, ...args], env: direct },
       { program: executable, args, env: direct },
     );
@@ -30,18 +28,4 @@ export async function binary() {
     result("of the package's time", 100 * ratio, "%", { atMost: 100 });
   }
   await stop();
-}
-
-/** Runs two programs in turn; returns the median ms of each and the median ratio of the second. */
-async function pair(one, other) {
-  const [first, second, ratios] = [[], [], []];
-  for (let round = -2; round < rounds; round++) {
-    const before = await timed(one);
-    const after = other === undefined ? before : await timed(other);
-    if (round < 0) continue; // the first two warm the file cache
-    first.push(before);
-    second.push(after);
-    ratios.push(after / before);
-  }
-  return { first: median(first), second: median(second), ratio: median(ratios) };
 }

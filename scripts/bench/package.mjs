@@ -4,9 +4,8 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { npm } from "../npm-package.mjs";
 import { root } from "../prepare.mjs";
-import { clean, folder, median, result, timed } from "./tools.mjs";
+import { clean, folder, inTurn, result } from "./tools.mjs";
 
-const rounds = 20;
 const megabytes = (files) => files.reduce((sum, file) => sum + statSync(file).size, 0) / 1e6;
 const filesIn = (directory) =>
   readdirSync(directory, { recursive: true, withFileTypes: true })
@@ -36,15 +35,9 @@ export async function packageSize() {
     .filter((path) => path.startsWith(installed));
   result("files that an import of the client loads", loaded.length, "files");
   result("of this size", megabytes(loaded) * 1000, "kB", { atMost: 1000 });
-  const times = { bare: [], client: [] };
-  for (let round = -2; round < rounds; round++) {
-    const bare = await timed({ args: ["--input-type=module", "-e", "0"], env: clean });
-    const client = await timed({ args, env: clean });
-    if (round < 0) continue; // the first two warm the file cache
-    times.bare.push(bare);
-    times.client.push(client / bare);
-  }
-  result("a start of the client", median(times.client), "× node");
+  const bare = { args: ["--input-type=module", "-e", "0"], env: clean };
+  const { ratio } = await inTurn(bare, { args, env: clean });
+  result("a start of the client", ratio, "× node");
 }
 
 /** A module that prints the path of each module that is loaded after it. */

@@ -51,6 +51,20 @@ export const timed = ({ program = process.execPath, args, env, exit = 0 }) =>
     });
   });
 
+/** Runs two programs, or one, in turn, 40 times; returns the median ms of each and the median ratio of the second. */
+export async function inTurn(one, other) {
+  const [first, second, ratios] = [[], [], []];
+  for (let round = -2; round < 40; round++) {
+    const before = await timed(one);
+    const after = other === undefined ? before : await timed(other);
+    if (round < 0) continue; // the first two warm the file cache
+    first.push(before);
+    second.push(after);
+    ratios.push(after / before);
+  }
+  return { first: median(first), second: median(second), ratio: median(ratios) };
+}
+
 /**
  * Runs a program to its end; returns its seconds, its seconds of processor time and its peak memory in
  * MB.
