@@ -240,7 +240,7 @@ export const state: Scenario = {
     {
       name: "files are written in place",
       file: "src/host/node-files.ts",
-      from: "const temporary = `${path}.${await system.randomHex(4)}.tmp`;",
+      from: "const temporary = unfinishedPath(path, await system.randomHex(4));",
       to: "const temporary = path;",
     },
     {
