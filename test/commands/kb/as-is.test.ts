@@ -162,7 +162,7 @@ describe("an import as is", () => {
   });
 
   test.each<[string, string[], string[], string]>([
-    ["without chunks", ["--no-chunks"], [], "the export has no chunks of 3 documents: edited.md"],
+    ["without chunks", ["--no-chunks"], [], "no chunks are stored of 3 documents: edited.md"],
     ["and --no-wait", [], ["--no-wait"], "--as-is and --no-wait exclude each other"],
     [
       "into another form",

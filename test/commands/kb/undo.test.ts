@@ -236,6 +236,34 @@ describe("what a backup lacks", () => {
   });
 });
 
+describe("chunks that the server does not have yet", () => {
+  test("a delete right after an upload waits for them, and is taken back with them", async () => {
+    const slow = await testSandbox({ speed: 3 });
+    const run = (...argv: string[]) => slow.done(["kb", ...argv], { folder: join(home, "slow") });
+    await run("create", "Fresh", "--indexing-technique", "economy");
+    for (const name of ["a.md", "b.md"])
+      await run("doc", "add", "Fresh", name, "--text", `Text of ${name}`);
+    const { err } = await run("delete", "Fresh", "-y", "--backup", join(home, "fresh"));
+    expect(err).not.toContain("not stored");
+    await run("undo", "-y");
+    const chunks = await run("chunk", "list", "Fresh", "b.md", "--jq", ".[].content");
+    expect(chunks.out).toBe("Text of b.md\n");
+  });
+
+  test("a snapshot without them is restored by the line of the hint", async () => {
+    await done("create", "Bare", "--indexing-technique", "economy");
+    await done("doc", "add", "Bare", "bare.md", "--text", "Bare text");
+    await done("backup", join(home, "bare"), "Bare", "--no-chunks");
+    const ran = await kb("backup", "restore", join(home, "bare"), "Bare", "--name", "Again", "-y");
+    expect(ran).toMatchObject({ exit: 2, out: "" });
+    expect(ran.err).toContain("no chunks are stored of 1 document: bare.md");
+    const [, line = ""] = /texts again: `kb (.*)`/.exec(ran.err) ?? [];
+    expect(line).toMatch(/--name Again --snapshot [0-9a-f]{8} --split-again$/);
+    await done(...line.split(" "), "-y");
+    expect(await done("chunk", "list", "Again", "bare.md", "--jq", ".[].content")).toBe("Bare text");
+  });
+});
+
 test("of two undos at once, one works and the other changes nothing", async () => {
   await done("doc", "delete", "Base", "plain.md", "-y", "--backup", backups);
   const ran = await Promise.all([1, 2].map(() => kb("undo", "-y")));

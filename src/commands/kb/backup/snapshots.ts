@@ -164,7 +164,15 @@ export async function* restoreSnapshot(
     );
   const manifest = await readManifestOf(directory, snapshot, files);
   const as_is = split_again !== true;
-  const made = yield* importBundle({ ...flags, as_is, directory, manifest }, context);
+  const again = commandLine("kb backup restore", [directory, snapshot.kb.id], {
+    name: flags.name,
+    into: flags.into,
+    "map-model": flags.map_model,
+    snapshot: snapshot.id,
+    "split-again": true,
+  });
+  const otherwise = `to let the server split their texts again: ${again}`;
+  const made = yield* importBundle({ ...flags, as_is, directory, manifest, otherwise }, context);
   if (made)
     context.summary(`restored ${snapshot.kb.name} as of ${snapshot.taken_at} to ${made.name}`);
 }

@@ -261,11 +261,16 @@ export async function startRecord(
   const { host } = context;
   const { dataset_id, command } = given;
   const directory = isAbsolute(given.directory) ? given.directory : join(host.cwd, given.directory);
-  const take = async (note: string) => {
+  const take = async (when: "before" | "after") => {
+    // What is being indexed has no chunks yet, and without them nothing can be taken back.
+    const statuses = () => documentStatuses(dataset_id, () => true, context);
+    for await (const _ of waitForIndexing(statuses, context)); // any status will do
     const release = await openBackup(directory, host);
     try {
-      const taken = await takeSnapshot(directory, dataset_id, { chunks: true, note }, context);
-      const unread = taken.withoutChunks.find(({ isPending }) => !isPending);
+      const options = { chunks: true, note: `${when} ${command}` };
+      const taken = await takeSnapshot(directory, dataset_id, options, context);
+      // What others add after a command is not taken back.
+      const unread = taken.withoutChunks.find(({ isPending }) => !isPending || when === "before");
       if (!unread) return taken;
       throw refused(
         `the backup lacks the chunks of ${JSON.stringify(unread.name)}: ${unread.why}`,
@@ -275,7 +280,7 @@ export async function startRecord(
       release();
     }
   };
-  const taken = await take(`before ${command}`);
+  const taken = await take("before");
   const before = taken.snapshot;
   await host.files.makeDirectory(folderOf(host), 0o700);
   const name = `${before.taken_at.replaceAll(/[-:.]/g, "")}-${before.id}.json`;
@@ -294,13 +299,13 @@ export async function startRecord(
   await context.notice(`backed up ${before.kb.name} to ${directory} (snapshot ${before.id})${but}`);
   return async (wrote) => {
     if (!wrote) return host.files.remove(record.path);
-    const after = await takeAfter(dataset_id, () => take(`after ${command}`), context);
+    const after = await takeAfter(dataset_id, () => take("after"), context);
     await writeRecord({ ...record, after }, host);
     context.summary(`to take it back: ${commandLine("kb undo")}`);
   };
 }
 
-/** The snapshot after a command, once all documents are indexed; `deleted` without the knowledge base. */
+/** The snapshot after a command; `deleted` without the knowledge base. */
 async function takeAfter(
   dataset_id: string,
   take: () => Promise<Taken>,
@@ -312,7 +317,5 @@ async function takeAfter(
     if (error instanceof ApiError && error.kind === "not-found") return "deleted";
     throw error;
   }
-  const statuses = () => documentStatuses(dataset_id, () => true, context);
-  for await (const _ of waitForIndexing(statuses, context)); // any status will do
   return (await take()).snapshot.id;
 }

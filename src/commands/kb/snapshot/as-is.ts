@@ -32,22 +32,26 @@ export const neverCarried =
   "ids, hit counts, tokens, times, authors and index hashes of chunks, whether child chunks were made by hand";
 
 /**
- * Reads what an import as is needs to know. Throws usage for an export without the chunks of a document, and
- * refused for a target of another form: nothing is written then.
+ * Reads what an import as is needs to know. Throws usage for an export without the chunks of a document, with
+ * `otherwise` as what to do, and refused for a target of another form: nothing is written then.
  */
-export function asIsOf(directory: string, manifest: Manifest, current: KbState | undefined): AsIs {
+export function asIsOf(
+  { directory, otherwise }: { readonly directory: string; readonly otherwise?: string | undefined },
+  manifest: Manifest,
+  current: KbState | undefined,
+): AsIs {
   const { state, rules, kb_export: version } = manifest;
-  const again = "export it again: kb export <kb> <dir>";
+  const again = otherwise ?? "export it again: kb export <kb> <dir>";
   const without = state.documents.filter(({ file, chunks }) => file !== null && !chunks);
   const [first] = without;
   if (first) {
     const count = counted(without.length, "document");
-    throw usage(`the export has no chunks of ${count}: ${first.name}`, again);
+    throw usage(`no chunks are stored of ${count}: ${first.name}`, again);
   }
   // Lists have no child chunks of whole documents (server §9.8), and so had the first exports.
   const isFullDoc = (rule: unknown) => valueAt(rule, "rules.parent_mode") === "full-doc";
   if (version === 1 && Object.values(rules).some(isFullDoc))
-    throw usage("the export is of a version without the child chunks of whole documents", again);
+    throw usage("it was stored by a version without the child chunks of whole documents", again);
   const [from, to] = [state.settings.doc_form, current?.settings.doc_form ?? null];
   if (current && current.documents.length > 0 && from !== to)
     throw refused(

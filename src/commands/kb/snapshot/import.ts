@@ -27,6 +27,13 @@ import { commandLine } from "../../../lib/command-line.ts";
 
 type ImportInput = Input<typeof importParams>;
 
+/** An import of what may be no export of the directory. */
+interface BundleInput extends ImportInput {
+  readonly manifest?: Manifest;
+  /** What to do where chunks are missing, unless it is to export again. */
+  readonly otherwise?: string;
+}
+
 export async function* run(input: ImportInput, context: Context): AsyncGenerator<Change> {
   const made = yield* importBundle(input, context);
   if (made === undefined) return;
@@ -43,7 +50,7 @@ export async function* run(input: ImportInput, context: Context): AsyncGenerator
  * `beforeEnd`.
  */
 export async function* importBundle(
-  input: ImportInput & { readonly manifest?: Manifest },
+  input: BundleInput,
   context: Context,
   beforeEnd?: () => Promise<void>,
 ): AsyncGenerator<Change, Pick<KbSettings, "name" | "doc_form"> | undefined> {
@@ -85,7 +92,7 @@ export async function* importBundle(
 /** Creates the knowledge base of an import if there is none yet, and makes what it lacks. */
 async function* fillTarget(
   found: ImportTarget,
-  input: ImportInput,
+  input: BundleInput,
   { manifest, settings }: { readonly manifest: Manifest; readonly settings: TargetSettings },
   context: Context,
 ): AsyncGenerator<Change> {
@@ -96,7 +103,7 @@ async function* fillTarget(
   const documents = current?.documents ?? [];
   const hashes = await contentHashes(found.id ?? "", documents, context);
   const planned = planDocuments(sources, { documents, hashes }, {});
-  const asIs = input.as_is ? asIsOf(directory, manifest, current) : undefined;
+  const asIs = input.as_is ? asIsOf(input, manifest, current) : undefined;
   const checked = asIs && (await withChunkChanges(planned, asIs, found, context));
   if (checked) await confirmAsIs(checked.survey, { state, rules: asIs.rules }, context);
   const changes = checked?.changes ?? planned;
