@@ -168,7 +168,7 @@ test("names of knowledge bases, documents, tags and fields come from the server"
   );
 });
 
-test("runs of this machine are completed, newest first, with their age", async () => {
+test("runs of the application are completed, newest first, with their status and age", async () => {
   const { cli: run, env } = await testSandbox();
   const folder = await temporaryDirectory();
   const at = (minute: number) => ({
@@ -182,10 +182,15 @@ test("runs of this machine are completed, newest first, with their age", async (
   }
   const paused = await run(["wf", "--app", "review", "run", "query=x", "-o", "name"], at(3));
   const world = { ...at(5), env };
+  const newest = "last\tthe newest";
   expect(await completionLines(["show", ""], world, "wf")).toEqual([
-    `${paused.out.trim()}\tpaused, 2m ago`,
+    newest,
     `${ids[1]}\tsucceeded, 3m ago`,
     `${ids[0]}\tsucceeded, 5m ago`,
+  ]);
+  expect(await completionLines(["--app", "review", "show", ""], world, "wf")).toEqual([
+    newest,
+    `${paused.out.trim()}\tpaused, 2m ago`,
   ]);
   const [older = "", newer = ""] = ids;
   expect(await values(["events", newer, older.slice(0, 20)], world, "wf")).toEqual([older]);
@@ -194,7 +199,8 @@ test("runs of this machine are completed, newest first, with their age", async (
   expect(await values(["timeline", older.slice(0, 20)], world, "wf")).toEqual([older, ":files"]);
   expect(await values(["diff", older, newer.slice(0, 20)], world, "wf")).toEqual([newer, ":files"]);
   const elsewhere = { ...world, env: { ...env, KB_BASE_URL: "http://127.0.0.1:9/v1" } };
-  expect(await values(["show", ""], elsewhere, "wf")).toEqual([]);
+  expect(await values(["show", ""], elsewhere, "wf")).toEqual(["last"]);
+  expect(await values(["open", ""], elsewhere, "wf")).toEqual([]);
 });
 
 test("names that are already on the line are not suggested again", async () => {
@@ -229,7 +235,7 @@ test("files are completed even if the runs of the place cannot be read", async (
   const folder = await temporaryDirectory();
   const env = { KB_BASE_URL: "nonsense", KB_APP_KEY: "app-echo" };
   const lines = await completionLines(["timeline", ""], { ...still, env, folder }, "wf");
-  expect(lines).toEqual([":files"]);
+  expect(lines).toEqual(["last\tthe newest", ":files"]);
 });
 
 test("a key command is not run for completion", async () => {

@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { parseLine } from "../../src/cli/parse/parser.ts";
+import { linesElsewhere } from "../../src/cli/errors/elsewhere.ts";
 import { testSandbox } from "../lib/sandbox.ts";
+import { cli } from "../lib/support.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
 
 const kb = await commandsOf("kb");
@@ -25,7 +27,8 @@ const same: readonly (readonly [typed: string, means: string])[] = [
   ["kb list --json -o json", "kb list -o json --json"],
   ["wf events RUN --jq . -o jsonl", "wf events RUN -o jsonl --jq ."],
   ["kb doc --json list Handbook", "kb doc list Handbook --json"],
-  ["kb create A --description --json", "kb create A --description=--json"],
+  ["kb create A --description=--json", "kb create A --description=--json"],
+  ["kb search H -- -n", "kb search -- H -n"],
   ["kb create -- --json", "kb create -- --json"],
   ["kb api /datasets", "kb api GET /datasets"],
 ];
@@ -46,16 +49,52 @@ test.each(same)("%s is %s", (typed, means) => {
   expect(parsed(typed)).toEqual(parsed(means));
 });
 
+/** Lines as other programs would have them, and the one that is suggested. */
+const suggested: readonly (readonly [typed: string, hint: string])[] = [
+  ["kb ls", "kb list"],
+  ["kb rm Handbook", "kb delete"],
+  ["kb describe Handbook", "kb show"],
+  ["kb doc ls Handbook", "kb doc list"],
+  ["kb doc create Handbook", "kb doc add"],
+  ["kb tag mv a b", "kb tag rename"],
+  ["kb chunk rm Handbook a.md", "kb chunk delete"],
+  ["kb profile rm work", "kb profile remove"],
+  ["kb segments", "kb chunk"],
+  ["kb upload Handbook a.md", "kb doc upload"],
+  ["kb diff a b", "kb verify"],
+  ["kb restore backups", "kb backup restore"],
+  ["wf ps", "wf top"],
+  ["wf ls", "wf logs"],
+  ["wf list", "wf logs"],
+  ["wf cancel RUN", "wf stop"],
+  ["wf rerun RUN", "wf retry"],
+  ["wf approve TOKEN", "wf form submit"],
+  ["wf describe RUN", "wf show"],
+];
+
+test.each(suggested)("%s: did you mean %s?", async (typed, hint) => {
+  const { exit, err } = await cli(typed.split(" "));
+  expect(exit).toBe(2);
+  expect(err).toContain(`hint: did you mean \`${hint}\`?`);
+});
+
+test.each(Object.entries(linesElsewhere))("every line for words of %s is one", (_, lines) => {
+  for (const line of new Set(Object.values(lines))) {
+    const { kind } = parseLine([...line.split(" "), "-h"], line.startsWith("kb") ? kb : wf);
+    expect(line.endsWith("--version") ? "help" : kind, line).toBe("help");
+  }
+});
+
 describe("against a server", () => {
   let server: TestSandbox;
   beforeAll(async () => {
     server = await testSandbox();
     await server.cli(["kb", "create", "Handbook", "--indexing-technique", "economy"]);
   });
-  const cli = (line: string) => server.cli(line.split(" "));
+  const run = (line: string) => server.cli(line.split(" "));
 
   test.each(["kb list --json -o csv", "kb -o csv list --json"])("%s is not valid", async (line) => {
-    const { exit, err } = await cli(line);
+    const { exit, err } = await run(line);
     expect(exit).toBe(2);
     expect(JSON.parse(err)).toMatchObject({
       error: { message: "use either --json or -o csv, not both" },
@@ -63,8 +102,8 @@ describe("against a server", () => {
   });
 
   test("inputs are words of wf run", async () => {
-    expect((await cli("wf run query=hello --jq .outputs")).out).toBe('{"query":"hello"}\n');
-    const { err, exit } = await cli("wf run hello");
+    expect((await run("wf run query=hello --jq .outputs")).out).toBe('{"query":"hello"}\n');
+    const { err, exit } = await run("wf run hello");
     expect(exit).toBe(2);
     expect(err).toContain('"hello"');
     expect(err).toContain("name=value");
@@ -72,7 +111,7 @@ describe("against a server", () => {
 
   test("api sends a GET if there is only a path", async () => {
     server.seen.length = 0;
-    expect((await cli("kb api /datasets -f limit=1 --jq .data[].name")).out).toBe("Handbook\n");
+    expect((await run("kb api /datasets -f limit=1 --jq .data[].name")).out).toBe("Handbook\n");
     expect(server.seen.map(({ method, path }) => [method, path])).toEqual([
       ["GET", "/v1/datasets?limit=1"],
     ]);

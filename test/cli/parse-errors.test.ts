@@ -46,7 +46,33 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "--description <text>: Description",
   ],
   [["kb", "list", "-o"], "--output needs a value", "--output <format>: Output format"],
+  // a flag in the place of a value
+  [
+    ["kb", "delete", "H", "--backup", "-y"],
+    "--backup needs a value (<dir>), and -y is a flag",
+    "if -y is meant: --backup=-y",
+  ],
+  [
+    ["wf", "run", "--record", "-q"],
+    "--record needs a value (<file>), and -q is a flag",
+    "if -q is meant: --record=-q",
+  ],
+  [
+    ["kb", "-p", "-q", "list"],
+    "--profile needs a value (<name>), and -q is a flag",
+    "if -q is meant: --profile=-q",
+  ],
+  [
+    ["kb", "create", "A", "--description", "--utc"],
+    "--description needs a value (<text>), and --utc is a flag",
+    "if --utc is meant: --description=--utc",
+  ],
   // habits of other programs
+  [["kb", "list", "-n", "3"], "unknown flag: -n", "did you mean --limit?"],
+  [["kb", "list", "-f", "json"], "unknown flag: -f", "did you mean --output?"],
+  [["kb", "list", "--format", "json"], "unknown flag: --format", "did you mean --output?"],
+  [["kb", "delete", "H", "--force"], "unknown flag: --force", "did you mean --yes?"],
+  [["kb", "list", "--token", "x"], "unknown flag: --token", "store keys with `kb login`"],
   [["kb", "search", "H", "x", "-n", "3"], "unknown flag: -n", "did you mean --top-k?"],
   [["kb", "search", "H", "x", "--limit", "3"], "unknown flag: --limit", "did you mean --top-k?"],
   [
@@ -154,4 +180,14 @@ test("the hint for words that were not quoted works as printed", async () => {
   const { err } = await cli(["kb", "search", "HB", "new", "rules"]);
   const line = /^hint: .*?: (.*)$/m.exec(err)?.[1] ?? "";
   expect(line).toBe("`kb search HB 'new rules'`");
+});
+
+test("columns behind --json get the flag for them", async () => {
+  const { err, exit } = await cli(["kb", "doc", "list", "HB", "--json", "name,id"]);
+  expect(exit).toBe(2);
+  expect(JSON.parse(err)).toMatchObject({
+    error: {
+      hint: "--json takes no columns; if these are columns: `kb doc list HB --json --columns name,id`",
+    },
+  });
 });

@@ -1,11 +1,12 @@
 import { readProfiles, sandboxProfile } from "../../config/profiles.ts";
 import type { Host } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
-import { isUuid } from "../../lib/text.ts";
+import { isUuid, NEWEST } from "../../lib/text.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/style.ts";
 import { topicNames } from "../help/groups.ts";
 import { chosenBelow, flagOf, placeholder, startsWith, withChosen } from "../parse/command.ts";
+import { rulesOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
 import type { Flag, OwnFlag, SharedFlag } from "../parse/shared-flags.ts";
@@ -272,14 +273,19 @@ async function profileNames({ host }: Cursor): Promise<Candidate[]> {
   ];
 }
 
-/** Runs of this machine that are not on the line yet. */
+/** Runs of the application that are not on the line yet, after `last` where the command takes it. */
 async function runs({ place: { line }, host }: Cursor): Promise<Candidate[]> {
   const { command, flags, positionals } = line;
   if (!command) return [];
-  const known = await runIds({ command, flags }, host);
-  return known
-    .filter(({ name }) => !positionals.includes(name))
-    .map(({ name, about }) => ({ value: name, help: about }));
+  const takesNewest = rulesOf(command)?.chosen && positionals.length === 0;
+  const newest = takesNewest ? [{ value: NEWEST, help: "the newest" }] : [];
+  const known = await runIds({ command, flags }, host).catch(() => []);
+  return [
+    ...newest,
+    ...known
+      .filter(({ name }) => !positionals.includes(name))
+      .map(({ name, about }) => ({ value: name, help: about })),
+  ];
 }
 
 /** Runs, where the files of the shell are recordings. */

@@ -1,4 +1,4 @@
-import { runsOfMachine } from "../../commands/wf/index.ts";
+import { runsOfApplication } from "../../commands/wf/index.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
@@ -46,19 +46,33 @@ export async function fetchNames(
   });
 }
 
-/** Runs of the server that were started or followed on this machine, newest first, with their status and time. */
-export const runIds = (
+/** Runs that are offered: more are no help at a prompt. */
+const MAX_RUNS = 20;
+
+/**
+ * Runs of the application, newest first, with their status and time: those that are found within the time
+ * limit, since each run of a chat takes a request.
+ */
+export async function runIds(
   query: Pick<NameQuery, "command" | "flags">,
   host: Host,
-): Promise<readonly { readonly name: string; readonly about: string }[]> =>
-  inSession(query, host, async ({ context }) => {
-    const times = timesFor({ times: "relative", now: () => host.now() }, true);
-    return [...(await runsOfMachine(context))].map(([name, { paused, status: end, savedAt }]) => {
-      const status = paused ? "paused" : end;
-      const about = [status, times.text(savedAt)].filter((part) => part !== undefined);
-      return { name, about: about.join(", ") };
-    });
+): Promise<readonly { readonly name: string; readonly about: string }[]> {
+  const times = timesFor({ times: "relative", now: () => host.now() }, true);
+  const found: { name: string; about: string }[] = [];
+  const search = inSession(query, host, async ({ context }) => {
+    for await (const { id, status, savedAt, startedAt } of runsOfApplication(context)) {
+      found.push({
+        name: id,
+        about: `${status}, ${times.text(new Date(savedAt || startedAt * 1000))}`,
+      });
+      if (found.length === MAX_RUNS) return;
+    }
   });
+  await search.catch((error: unknown) => {
+    if (found.length === 0) throw error;
+  });
+  return found;
+}
 
 /** Names of the applications of the profile in use. */
 export async function appNames(
@@ -85,6 +99,7 @@ async function inSession<T>(
 ): Promise<T> {
   const options = {
     profile: flags.get("--profile"),
+    app: flags.get("--app"),
     baseUrl: flags.get("--base-url"),
     caFile: flags.get("--ca-file"),
   };

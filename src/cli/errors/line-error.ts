@@ -1,11 +1,11 @@
 import type { Command as Commander } from "commander";
 import { CliError, usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
-import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
+import { commandElsewhere, flagElsewhere, keyFlags } from "./elsewhere.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
 
@@ -40,7 +40,11 @@ export function lineError(problem: LineProblem): CliError {
 function unknownCommand({ word, group, known }: Exclude<LineProblem, RejectedLine>): CliError {
   const name = group.join(" ");
   const near = didYouMean(word, known);
-  const meant = inOtherProgram(word, group) ?? (near && commandLine(name, [near]));
+  const elsewhere = commandElsewhere(word, group, known);
+  const meant =
+    (elsewhere && commandLine(elsewhere)) ??
+    inOtherProgram(word, group) ??
+    (near && commandLine(name, [near]));
   return usage(
     `unknown command ${JSON.stringify(word)} for ${name}`,
     meant === undefined
@@ -86,19 +90,11 @@ function missingArgument(failure: Failure): Explanation {
   };
 }
 
-/** Flags of other programs, with ours for the same. */
-const habits: Readonly<Record<string, string>> = {
-  "-n": "--top-k",
-  "--limit": "--top-k",
-  "--method": "--search-method",
-  "--filter": "--keyword",
-};
-
 /** Where other programs write to a file. */
 const outputFlags = ["--out", "--outfile", "--output-file"];
 
 function unknownFlag(failure: Failure): Explanation {
-  const { node, quoted, command } = failure;
+  const { node, quoted, command, program } = failure;
   const message = `unknown flag: ${quoted}`;
   // The node of a command has only the flags that its line names.
   const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
@@ -106,10 +102,15 @@ function unknownFlag(failure: Failure): Explanation {
   const isOutput = outputFlags.includes(quoted);
   if (isOutput && !known.includes("--output-dir") && !known.includes("--dir"))
     return { message, hint: "results are written to stdout: add > FILE" };
-  const habit = isOutput && known.includes("--dir") ? "--dir" : own(habits, quoted);
-  const near = known.includes(habit ?? "")
-    ? habit
-    : quoted.startsWith("--") && didYouMean(quoted, [...known, "--help"]);
+  if (keyFlags.includes(quoted) && !known.includes(quoted))
+    return {
+      message,
+      hint: `store keys with ${commandLine(`${program} login`)}, or set KB_KEY: others on this machine could read them here`,
+    };
+  const near =
+    (isOutput && known.find((flag) => flag === "--dir")) ||
+    flagElsewhere(quoted, known) ||
+    (quoted.startsWith("--") && didYouMean(quoted, [...known, "--help"]));
   return {
     message,
     hint: !near
@@ -144,6 +145,12 @@ function excessArguments(failure: Failure): Explanation {
   const message = `too many arguments: expected ${expected}, got ${node.args.length}`;
   const last = command?.positionals.at(-1);
   const kind = last && command?.params[last.name]?.kind;
+  // `gh list --json name,id`
+  if (command && node.opts()["json"] === true && node.args.length === expected + 1) {
+    const flags = { json: true, columns: node.args[expected] } as const;
+    const shown = commandLine(command.words.join(" "), node.args.slice(0, expected), flags);
+    return { message, hint: `--json takes no columns; if these are columns: ${shown}` };
+  }
   if (!command || last === undefined) return { message, hint: usageHint(failure) };
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const first = node.args.slice(0, expected - 1);

@@ -120,6 +120,9 @@ function timesOf({ relative, utc }: Globals): TimeStyle["times"] {
   return utc ? "utc" : "local";
 }
 
+/** What other programs call the output for people. */
+const tableWords = ["table", "text", "pretty", "plain", "human"];
+
 /** The output format; undefined for the default. Throws usage for one that the command lacks. */
 function formatFor(
   { json, jq, output }: Globals,
@@ -134,9 +137,12 @@ function formatFor(
   const isIgnored = typed === undefined && formats.some((candidate) => candidate === requested);
   if (requested !== undefined && format === undefined && !isIgnored) {
     const near = didYouMean(requested, offered);
+    const isDefault = tableWords.includes(requested) && offered.includes("grid");
     throw usage(
       `--output ${JSON.stringify(requested)} is not one of ${offered.join(", ")}`,
-      near === undefined ? undefined : `did you mean ${near}?`,
+      isDefault
+        ? "leave -o out: a terminal gets a table; with lines around the cells it is -o grid"
+        : near && `did you mean ${near}?`,
     );
   }
   if (jq !== undefined && output !== undefined && !/^jsonl?$/.test(output)) {

@@ -171,7 +171,32 @@ function describe(node: Commander, command: Command, line: readonly string[]): v
   // Commander counts words, so those that are required come first.
   const inOrder = [...command.positionals].sort((a, b) => Number(a.optional) - Number(b.optional));
   for (const positional of inOrder) node.argument(argumentOf(positional));
-  for (const flag of namedIn(line, flagsOf(command))) node.addOption(optionOf(flag, command));
+  const all = flagsOf(command);
+  for (const flag of namedIn(line, all)) {
+    requireValue(flag, line, all);
+    node.addOption(optionOf(flag, command));
+  }
+}
+
+/**
+ * Throws usage where a flag of the command stands in the place of a value: commander would take it for the
+ * value, and `--backup -y` back up to a directory `-y`.
+ */
+function requireValue(flag: Flag, line: readonly string[], all: readonly Flag[]): void {
+  if (flag.value === undefined || flag.bareValue !== undefined) return;
+  const end = line.indexOf("--");
+  const words = end < 0 ? line : line.slice(0, end);
+  const next = words.find(
+    (word, at) =>
+      at > 0 && flag.usage.split(/, | /).includes(words[at - 1] ?? "") && word.startsWith("-"),
+  );
+  const isFlag = ({ long, short }: Flag) =>
+    long === next || (short !== undefined && short === next);
+  if (next === undefined || !all.some(isFlag)) return;
+  throw usage(
+    `${flag.long} needs a value (<${flag.value}>), and ${next} is a flag`,
+    `if ${next} is meant: ${flag.long}=${next}`,
+  );
 }
 
 /**

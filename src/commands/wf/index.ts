@@ -82,6 +82,11 @@ export const workflowFeatures: readonly Feature[] = [
 
 export { wfRules } from "./rules/index.ts";
 
+/** The runs of the application, newest first, as `last` and the question for one see them. */
+export async function* runsOfApplication(context: Context) {
+  yield* (await import("./runs/index.ts")).newestRuns(context);
+}
+
 /** The runs of the server that were started or followed on this machine, by ID, newest first. */
 export const runsOfMachine = async (context: Context) =>
   (await import("./runs/index.ts")).savedRuns(context);

@@ -260,7 +260,9 @@ describe("chunks that the server does not have yet", () => {
     const [, line = ""] = /texts again: `kb (.*)`/.exec(ran.err) ?? [];
     expect(line).toMatch(/--name Again --snapshot [0-9a-f]{8} --split-again$/);
     await done(...line.split(" "), "-y");
-    expect(await done("chunk", "list", "Again", "bare.md", "--jq", ".[].content")).toBe("Bare text");
+    expect(await done("chunk", "list", "Again", "bare.md", "--jq", ".[].content")).toBe(
+      "Bare text",
+    );
   });
 });
 

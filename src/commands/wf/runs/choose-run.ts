@@ -11,7 +11,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { savedRuns } from "./run-state.ts";
 
 /** A run that a command may take. */
-interface ListedRun {
+export interface ListedRun {
   readonly id: string;
   readonly status: string;
   /** Unix seconds. */
@@ -95,7 +95,7 @@ interface TakenRun {
  * §12), those of its runs that were followed on this machine. Of runs that started in the same second,
  * those come first that were followed here last: the log has no finer times.
  */
-async function* newestRuns(context: Context): AsyncGenerator<ListedRun> {
+export async function* newestRuns(context: Context): AsyncGenerator<ListedRun> {
   const saved = await savedRuns(context);
   const logs = await context.api.call(listWorkflowLogs, {});
   const runs = logs.flatMap(({ workflow_run: run, created_at }): ListedRun[] => {
