@@ -280,6 +280,22 @@ const cases: readonly [
     80,
     'id  name       pages  created (UTC)     tags       author\n──  ─────────  ─────  ────────────────  ─────────  ──────\na1  Über 日本     12  2026-11-21 00:06  ["x","y"]  Ada\n',
   ],
+  [
+    "wide has those further columns that fit, and names the others",
+    list("data", "name", "pages", "...", "first", "second", "third"),
+    [{ name: "A", pages: 1, first: "1234567890", second: "1234567890", third: "1234567890" }],
+    { format: "wide" },
+    45,
+    "too narrow for: third (-o yaml has all)\nname  pages  first       second\n────  ─────  ──────────  ──────────\nA         1  1234567890  1234567890\n",
+  ],
+  [
+    "wide is lines where fewer than two further columns fit",
+    list("data", "name", "pages", "...", "first", "second"),
+    [{ name: "A", pages: 1, first: "1234567890", second: "1234567890" }],
+    { format: "wide" },
+    30,
+    "name    A\npages   1\nfirst   1234567890\nsecond  1234567890\n",
+  ],
   ["no rule for screen readers", books, few, { columns: ["id"], accessible: true }, 80, "id\na1\n"],
   ["a grid without headers", books, few, { columns: ["id"], headers: false }, 80, "a1\n"],
   [

@@ -191,10 +191,18 @@ async function print(
     isList(returns) && !host.stdout.isTTY && !dryRun
       ? (await import("../../output/formats/page-buffer.ts")).bufferPages(host.stdout)
       : undefined;
-  const printed = await render(returns, values, style, buffer ?? host.stdout).finally(() =>
-    buffer?.flush(),
-  );
+  const paths = style.columns?.some((name) => name.includes("."))
+    ? (await import("../../output/print/print.ts")).watchPaths(values, { returns, style })
+    : undefined;
+  const printed = await render(
+    returns,
+    paths?.values ?? values,
+    style,
+    buffer ?? host.stdout,
+  ).finally(() => buffer?.flush());
   await context.formulas.warn();
+  for (const path of paths?.unseen() ?? [])
+    await context.notice(`no row has a value of ${JSON.stringify(path)}`);
   // --jq does not count rows, and a task that changes something reports on its own.
   const countsRows = command.effect === "reads" && globals.jq === undefined && isList(returns);
   const empty = countsRows && printed === 0 ? emptyText(command, typed) : undefined;

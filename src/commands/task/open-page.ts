@@ -1,4 +1,3 @@
-import { sandboxProfile } from "../../config/profiles.ts";
 import { consoleSetting, settingsFor } from "../../config/settings.ts";
 import { requireBaseUrl } from "../../config/target.ts";
 import { reasonOf } from "../../errors.ts";
@@ -23,9 +22,7 @@ export async function* openPage(
   const settings = await settingsFor(options.flags, host, { key: kind, run: false });
   requireBaseUrl(settings, kind);
   const { value: start = "" } = consoleSetting(settings);
-  const isSandbox = settings.stored?.name === sandboxProfile;
-  // The sandbox has a single page.
-  const url = [start, ...(isSandbox ? [""] : path.map(encodeURIComponent))].join("/");
+  const url = [start, ...path.map(encodeURIComponent)].join("/");
   if (print || !options.terminal) return yield url;
   const browser = browserFor(url, host);
   if (browser) await notice(`opening ${url}`);

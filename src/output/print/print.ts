@@ -1,6 +1,6 @@
 import { usage } from "../../errors.ts";
 import type { Output } from "../../host/host.ts";
-import { inBatches } from "../../lib/collect.ts";
+import { inBatches, Rows } from "../../lib/collect.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { isList } from "../../operations/operation.ts";
 import type { Returns, TerminalForm, TextFormat } from "../../operations/operation.ts";
@@ -8,7 +8,7 @@ import { escapeControls, visible } from "../display-width.ts";
 import { checkFilter } from "../formats/jq.ts";
 import type { Style } from "../formats/text-formats.ts";
 import type { EventPrinter } from "../live/event-printer.ts";
-import { columnNames, isColumn, isValueName } from "../table/table.ts";
+import { columnNames, fieldNamed, isColumn, isValueName } from "../table/table.ts";
 import { isTextFormat } from "../style.ts";
 import type { Format } from "../style.ts";
 import {
@@ -61,6 +61,25 @@ export async function checkStyle(
   }
   if (style.jq !== undefined) await checkFilter(style.jq, style);
   return named.filter((name) => isValueName(returns, name));
+}
+
+/** The values, and which of the columns that are paths no value had when they ended. */
+export function watchPaths(
+  values: AsyncIterable<unknown>,
+  { returns, style: { columns = [] } }: Pick<Printing, "returns" | "style">,
+): { readonly values: AsyncIterable<unknown>; readonly unseen: () => readonly string[] } {
+  const paths = new Set(columns.filter((name) => name.includes(".")));
+  if (returns.kind === "events") paths.clear(); // each kind of event has fields of its own
+  let isEmpty = true;
+  const seen = mapped(values, (value) => {
+    for (const row of value instanceof Rows ? value.all : [value]) {
+      isEmpty = false;
+      for (const name of paths)
+        if ((fieldNamed(returns, name).value(row) ?? null) !== null) paths.delete(name);
+    }
+    return value;
+  });
+  return { values: seen, unseen: () => (isEmpty ? [] : [...paths]) };
 }
 
 /** Each table of a report has its own columns, so flags cannot select them. */

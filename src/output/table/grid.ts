@@ -45,7 +45,23 @@ export async function gridText(
 ): Promise<string> {
   const columns = layOut(rows, fields, style, true);
   if (!columns) return sheetTexts(rows, fields, style);
-  return drawnText(rows, gridTexts(rows, columns, style), columns, style);
+  const text = await drawnText(rows, gridTexts(rows, columns, style), columns, style);
+  return leftOut(fields, columns, style) + text;
+}
+
+/** A line that names the columns of `-o wide` that do not fit. */
+function leftOut(
+  fields: readonly TableField[],
+  columns: readonly GridColumn[],
+  { keepsAll, colors }: TableStyle,
+): string {
+  const shown = columns.map(({ field }) => field);
+  const names = fields.filter(
+    (field) => field.extra && field.kind !== "sparse" && !shown.includes(field),
+  );
+  if (!keepsAll || names.length === 0) return "";
+  const list = names.map(({ label }) => label).join(", ");
+  return `${colors.dim(`too narrow for: ${list} (-o yaml has all)`)}\n`;
 }
 
 /** The rows that columns were laid out for, below their head. */
@@ -82,7 +98,7 @@ export function rowPrinter(
     for (const [index, row] of rows.entries())
       for (const [place, column] of columns.entries())
         printed.add(column, texts[index]?.[place] ?? "", column.text(row));
-    return drawnText(rows, texts, columns, style);
+    return leftOut(fields, columns, style) + (await drawnText(rows, texts, columns, style));
   };
 }
 

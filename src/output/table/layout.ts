@@ -23,7 +23,7 @@ export interface GridColumn extends TableColumn {
 interface Measured extends Omit<GridColumn, "width">, MeasuredColumn {}
 
 /**
- * The columns of a grid that fit into the available width; undefined if all are required and do not
+ * The columns of a grid that fit into the available width; undefined if required ones do not
  * fit. `areAll`: no further rows follow.
  */
 export function layOut(
@@ -41,9 +41,8 @@ export function layOut(
       const isHidden = kind === "sparse" || (kind === "id" && areAll && style.human);
       return !isHidden || texts.some((text) => text !== "");
     });
-  const minWidths = lineWidth(measured.map(({ min }) => min));
-  if (style.keepsAll && minWidths > available) return undefined;
   const kept = fittingColumns(measured, available).flatMap((index) => measured[index] ?? []);
+  if (style.keepsAll && !isWideEnough(kept, measured)) return undefined;
   const fits = lineWidth(kept.map(({ full }) => full)) <= available;
   // An ID between its short form and its whole one would be neither.
   const shared = kept.map((column) =>
@@ -52,6 +51,15 @@ export function layOut(
   const widths = sharedWidths(shared, available);
   return kept.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
 }
+
+/** Columns that only `-o wide` has, of which a table shows at least these, or it would be as narrow as without. */
+const MIN_EXTRA = 2;
+
+/** Is nothing left out that must be shown? */
+const isWideEnough = (kept: readonly Measured[], all: readonly Measured[]): boolean =>
+  kept.length === all.length ||
+  (all.every((column) => column.field.extra || kept.includes(column)) &&
+    kept.filter(({ field }) => field.extra).length >= MIN_EXTRA);
 
 function measure(
   field: TableField,

@@ -15,6 +15,8 @@ export interface TableField {
   readonly right?: boolean;
   /** Dropped first on a narrow terminal. */
   readonly minor?: boolean;
+  /** Only `-o wide` shows it. */
+  readonly extra?: boolean;
   /** Drawn in a grid instead of the value. */
   chart?(row: unknown): TextChart | undefined;
   /** Color of the cell in a grid. */
@@ -51,8 +53,12 @@ function columnsOf(returns: Returns<never>): readonly Column[] {
 }
 
 /** The declared columns, without `all` only those of the narrow table. Empty if none are declared. */
-export const declaredFields = (returns: Returns<never>, all: boolean): readonly TableField[] =>
-  readColumns(columnsOf(returns), all).map(withColor);
+export function declaredFields(returns: Returns<never>, all: boolean): readonly TableField[] {
+  const narrow = new Set(readColumns(columnsOf(returns), false).map(({ label }) => label));
+  return readColumns(columnsOf(returns), all).map((column) =>
+    withColor({ ...column, extra: !narrow.has(column.label) }),
+  );
+}
 
 /** A column by its label, by the last step of its path, by a named value, or by the path of a field. */
 export const fieldNamed = (returns: Returns<never>, name: string): TableField => {
@@ -66,9 +72,11 @@ export const fieldNamed = (returns: Returns<never>, name: string): TableField =>
 /** Reads the value of that name from the list of named values; undefined where `name` means none. */
 function valueNamed(returns: Returns<never>, name: string): TableField["value"] | undefined {
   const path = "values" in returns ? returns.values : undefined;
-  const isOther = path !== undefined && name.startsWith(`${path}.`);
-  if (path === undefined || (!isOther && isKnownColumn(returns, name))) return undefined;
-  const own = isOther ? name.slice(path.length + 1) : name;
+  // `doc_metadata.team`, and `metadata.team`, which people try first.
+  const prefix = [path, path?.replace(/^doc_/, "")].find((each) => name.startsWith(`${each}.`));
+  if (path === undefined || (prefix === undefined && isKnownColumn(returns, name)))
+    return undefined;
+  const own = prefix === undefined ? name : name.slice(prefix.length + 1);
   return (row) => {
     const all = valueAt(row, path);
     const found = Array.isArray(all)
@@ -198,7 +206,7 @@ export interface TableStyle {
   readonly unicode: boolean;
   /** Values are written for people; otherwise as they are. */
   readonly human: boolean;
-  /** All columns are shown, however narrow the terminal. */
+  /** All columns are shown, of those that only `-o wide` has as many as fit. */
   readonly keepsAll: boolean;
   /** Columns of the terminal now; Infinity in a pipe. */
   readonly columns: number;

@@ -66,8 +66,15 @@ const routes: Readonly<
 
 /** Reports whether a request is for one of these routes. */
 export function isControl(request: ReceivedRequest): boolean {
+  return pathOf(request).startsWith("/_sandbox/") || isPage(request);
+}
+
+/** The page, which stands for all of the web console: a browser that asks for one of its pages gets it, too. */
+function isPage(request: ReceivedRequest): boolean {
+  if (request.method !== "GET") return false;
+  const isBrowser = request.headers["accept"]?.includes("text/html") === true;
   const path = pathOf(request);
-  return path.startsWith("/_sandbox/") || (path === "/" && request.method === "GET");
+  return path === "/" || (isBrowser && /^\/(apps?|datasets)(\/|$)/.test(path));
 }
 
 /** Responds to such a request. */
@@ -76,7 +83,7 @@ export async function controlResponse(
   request: ReceivedRequest,
 ): Promise<SandboxResponse> {
   try {
-    const name = `${request.method} ${pathOf(request)}`;
+    const name = isPage(request) ? "GET /" : `${request.method} ${pathOf(request)}`;
     const route = own(routes, name);
     if (!route) throw new ControlError(404, `no such route; there are ${routeNames}`);
     return await route(controlled, request);

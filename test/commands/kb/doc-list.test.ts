@@ -28,6 +28,7 @@ beforeAll(async () => {
 describe("metadata fields are columns", () => {
   test.each<[columns: string, rows: string]>([
     ["name,team", "c\t\nb\tit\na\thr\n"],
+    ["name,metadata.team", "c\t\nb\tit\na\thr\n"],
     ["name,status,doc_metadata.status", "c\tavailable\t\nb\tavailable\t12\na\tavailable\t7\n"],
     ["since", "\n2026-05-02T10:00:00Z\n2026-05-01T00:00:00Z\n"],
   ])("%s", async (columns, rows) => {
@@ -44,7 +45,14 @@ describe("metadata fields are columns", () => {
     expect(rows[0]).not.toHaveProperty("team");
   });
 
-  test.each(["tem", "doc_metadata.tem"])(
+  test("a path of which no row has a value is named", async () => {
+    const { out, err } = await list("--columns", "name,data_source_info.upload_id,team");
+    expect(out).toBe("c\t\t\nb\t\tit\na\t\thr\n");
+    expect(err).toContain('no row has a value of "data_source_info.upload_id"');
+    expect(err).not.toContain('"team"');
+  });
+
+  test.each(["tem", "doc_metadata.tem", "metadata.tem"])(
     "%s is unknown: those there are, are named",
     async (column) => {
       const { exit, err } = await list("--columns", `name,${column}`);

@@ -41,6 +41,16 @@ test.each([
   expect(ran).toEqual({ exit: 0, out: `${origin}${path()}\n`, err: "" });
 });
 
+test.each(["/datasets", "/datasets/x/documents", "/apps", "/app/x/workflow"])(
+  "a browser gets the page of the sandbox for %s, and a program none",
+  async (path) => {
+    const get = (accept: string) => fetch(`${origin}${path}`, { headers: { accept } });
+    const page = await get("text/html,application/xhtml+xml");
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("Sandbox")]);
+    expect((await get("*/*")).status).toBe(404);
+  },
+);
+
 test.each(["chat", "review"])(
   "without a run that shows the ID of the application %s, the list of all is opened",
   async (app) => {
@@ -130,15 +140,4 @@ test("without a browser that works, the address is printed", async () => {
   const failed = await opened({ BROWSER: "false" }, 1);
   expect(failed).toMatchObject({ exit: 0, out: address });
   expect(failed.err).toContain("the browser failed (exit code 1)\n");
-});
-
-test("on the sandbox its own page is opened, whatever is asked for", async () => {
-  const sandbox = { KB_PROFILE: "sandbox", BROWSER: "true" };
-  const shown = await opened(sandbox);
-  expect(shown).toMatchObject({ exit: 0, out: "", err: `opening ${origin}/\n` });
-  expect(shown.started).toEqual([[`true ${origin}/`, "(shell)"]]);
-  const inside = await run("kb open Handbook --print", { env: sandbox });
-  expect(inside).toEqual({ exit: 0, out: `${origin}/\n`, err: "" });
-  const page = await (await fetch(`${origin}/`)).text();
-  expect(page).toContain("<h1>Sandbox, version ");
 });

@@ -50,7 +50,7 @@ const fieldPrefix = `${listDocuments.returns.values}.`;
 function requireFields(columns: readonly string[], fields: readonly FieldState[]): void {
   const names = fields.map(({ name }) => name);
   const isKnown = (column: string) =>
-    names.includes(column) || names.some((name) => fieldPrefix + name === column);
+    names.includes(column) || names.includes(column.replace(/^(doc_)?metadata\./, ""));
   const unknown = columns.find((column) => !isKnown(column));
   if (unknown === undefined) return;
   const builtIn = builtInColumns.map(({ label }) => label);
