@@ -90,9 +90,15 @@ async function callKeyring<T>(
     return { value: await call(keyring, [profile, ...application, baseUrl, file].join(", ")) };
   } catch (error) {
     if (host.signal.aborted) throw abortError(host.signal);
-    return { problem: error instanceof Error ? error.message : String(error) };
+    return { problem: keyringProblem(error instanceof Error ? error.message : String(error)) };
   }
 }
+
+/** Why the keyring failed, for people who do not know the bus that Linux reaches it by. */
+const keyringProblem = (message: string): string =>
+  /d-?bus|org\.freedesktop|secret service/i.test(message)
+    ? "no keyring service runs in this session"
+    : message;
 
 /** Stores a key in the keyring. Returns why that failed, or undefined. */
 export const storeKey = async (owner: KeyOwner, key: string, host: Host) =>

@@ -81,7 +81,7 @@ test("every row of a CSV file is one request, and the list of tags is read once"
     ran = await run(["kb", "tag", "rename", "--each", path, "-o", "jsonl"]);
   });
   expect(ran.exit).toBe(0);
-  expect(withoutProgress(ran.err)).toBe("2 of 2 rows done\n");
+  expect(withoutProgress(ran.err)).toBe("Renamed tag: 2 of 2 rows done\n");
   expect(results(ran.out)).toEqual([
     { name: a, row: 1, status: "ok", id: ids[a], error: null },
     { name: ids[b], row: 2, status: "ok", id: ids[b], error: null },
@@ -114,7 +114,7 @@ test("the maximum number of concurrent requests causes no warning", async () => 
   const path = await file("many.csv", `name\n${Array.from({ length: 50 }, word).join("\n")}\n`);
   const ran = await run(["kb", "tag", "create", "--each", path, "--concurrency", "50"]);
   expect(ran.exit).toBe(0);
-  expect(ran.err).toMatch(/^50 of 50 rows done\n$/m); // a busy machine prints progress before
+  expect(ran.err).toMatch(/^Created tag: 50 of 50 rows done\n$/m); // a busy machine prints progress before
   await turns(); // warnings are emitted a turn later
   process.off("warning", note);
   expect(warnings).toEqual([]);
@@ -580,7 +580,7 @@ test("a journal that fails at the end of the last row does not matter", async ()
       : diskFiles.append(at, text);
   const argv = ["kb", "tag", "create", "--each", path];
   const ran = await run(argv, { files: { append } });
-  expect(ran).toMatchObject({ exit: 0, err: "1 of 1 row done\n" });
+  expect(ran).toMatchObject({ exit: 0, err: "Created tag: 1 of 1 row done\n" });
   const again = await run([...argv, "--if-not-exists"]);
   expect(again.err).not.toContain("resuming");
 });
@@ -601,7 +601,7 @@ test("a journal that fails while an earlier row waits for its response does not 
   process.off("unhandledRejection", note);
   sandbox.setFaults([]);
   expect(ran.exit).toBe(0);
-  expect(withoutProgress(ran.err)).toBe("2 of 2 rows done\n");
+  expect(withoutProgress(ran.err)).toBe("Updated knowledge base: 2 of 2 rows done\n");
   expect(unhandled).toEqual([]);
   const { out } = await run(["kb", "list", "--all", "--jq", ".[].name"]);
   expect(out.split("\n")).toEqual(expect.arrayContaining([`${name}a`, `${name}b`]));

@@ -51,7 +51,7 @@ describe("a closed reader", () => {
     await writeFile(rows, `name\n${Array.from({ length: 20 }, (_, at) => `row ${at}\n`).join("")}`);
     const ran = await readUntil(0, ["kb", "tag", "create", "--each", rows]);
     expect(ran.exit).toBe(0);
-    expect(withoutProgress(ran.err)).toBe("20 of 20 rows done\n");
+    expect(withoutProgress(ran.err)).toBe("Created tag: 20 of 20 rows done\n");
   });
 
   test("of stderr: exits with the code of the error", async () => {

@@ -545,7 +545,13 @@ test.each([
 ])("the axis of %j up to %j", (values, max, expected) => {
   const series = [{ label: "a", values }];
   const points = values.map(String);
-  expect(scaleOf({ kind: "lines", series, points, ...(max !== undefined && { max }) })).toEqual(
-    expected,
-  );
+  const plot = { kind: "lines" as const, series, points, format: String };
+  expect(scaleOf({ ...plot, ...(max !== undefined && { max }) })).toEqual(expected);
+});
+
+test("an axis has no label twice, although its format rounds: 1 to 2 ms", () => {
+  const format = (seconds: number) => `${Math.round(seconds * 1000)} ms`;
+  const series = [{ label: "p95", values: [0.0012, 0.0018] }];
+  const scale = scaleOf({ kind: "lines", series, points: ["a", "b"], format });
+  expect(scale.map(format)).toEqual(["0 ms", "1 ms", "2 ms"]);
 });

@@ -46,7 +46,7 @@ describe("a full disk", () => {
     const ran = await run("kb tag create --each $T/full.csv > /dev/full");
     expect(ran.exit).toBe(1);
     expect(withoutProgress(ran.err)).toBe(
-      "2 of 2 rows done\nerror: failed to write the output: disk full\nsome changes were made\n",
+      "Created tag: 2 of 2 rows done\nerror: failed to write the output: disk full\nsome changes were made\n",
     );
   });
 
@@ -104,7 +104,7 @@ test("no space for the journal: a notice, and all rows are done", async () => {
   expect({ ...ran, err: withoutProgress(ran.err) }).toEqual({
     exit: 0,
     out: "1\tok\n2\tok\n",
-    err: "if this run is interrupted, it cannot resume: file too large\n2 of 2 rows done\n",
+    err: "if this run is interrupted, it cannot resume: file too large\nCreated tag: 2 of 2 rows done\n",
   });
 });
 

@@ -289,7 +289,7 @@ describe.concurrent("every slow command counts", () => {
 
 describe.concurrent("--each -o json: what stderr says follows the closing bracket", () => {
   test.each<[string, readonly string[], number, readonly string[]]>([
-    ["all rows", [], 0, ["]", "3 of 3 rows done"]],
+    ["all rows", [], 0, ["]", "Created tag: 3 of 3 rows done"]],
     [
       "rows that failed",
       ["status=400 skip=2 times=1"],

@@ -21,7 +21,7 @@ import { isUuid } from "../../lib/text.ts";
 import { deleteKnowledgeBase } from "../../operations/knowledge.ts";
 import { list, onTerminal, retryOf } from "../../operations/operation.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
-import { confirmationText, dryDeletionText } from "../execute/command-texts.ts";
+import { confirmationText, successText, dryDeletionText } from "../execute/command-texts.ts";
 import { execute } from "../execute/execute.ts";
 import type { SentRow } from "../execute/row-values.ts";
 import type { Session } from "../execute/session.ts";
@@ -93,6 +93,7 @@ async function* eachRow(
     command,
     typed,
     extra,
+    done: successText(command, {}),
     identity: [row.command, { typed, body, bodySet, user, ifExists, ifNotExists }],
     concurrency: row.ordered && { max: 1 },
     prepare: (resolved) => Promise.resolve(resolved),
@@ -218,6 +219,7 @@ async function* eachTaskRow(
     command,
     typed,
     isOther,
+    done: successText(command, {}),
     identity: [task.command, { typed }],
     prepare: (ready, journal) => prepareRows({ file, ready, isOther, journal, work }, context),
     attempt: (prepared, { number }) => attemptTask(prepared, number, { work, context }),

@@ -153,7 +153,7 @@ function errorStyle({ argv, globals }: FailedLine, { output }: RequestLog, host:
       host.env["KB_ERROR_FORMAT"] === "json" ||
       chosen === "json" ||
       chosen === "jsonl" ||
-      globals.jq !== undefined ||
+      (globals.jq !== undefined && !host.stderr.isTTY) ||
       (format === undefined && typed),
     color,
     columns: host.stderr.columns,

@@ -186,9 +186,9 @@ function effectRows(command: Command): HelpRow[] {
 }
 
 const effects = {
-  reads: "read-only",
+  reads: "reads",
   writes: "writes",
-  destroys: "destructive: prompts on a terminal, needs --yes elsewhere",
+  destroys: "destroys: prompts on a terminal, needs --yes elsewhere",
 } as const;
 
 /** More operations than this are only listed in the JSON form of the page. */

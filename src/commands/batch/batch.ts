@@ -17,6 +17,8 @@ export interface Batch<T, R> extends RowSender<T, R> {
   readonly file: BatchFile;
   /** The command and its values; with the rows and the target, they identify the journal. */
   readonly identity: readonly unknown[];
+  /** Begins the summary of a run without failures: `Created tag`. */
+  readonly done?: string;
   readonly concurrency?: ConcurrencyOptions | undefined;
   /** Path of the file for rows that can be sent again. */
   readonly errorsTo: string | undefined;
@@ -191,7 +193,7 @@ async function conclude<T, R>(
   if (reason === undefined && allDone) {
     // Once it is gone, the same command sends all rows again.
     afterOutput(() => journal.remove());
-    return print(summary);
+    return print(spec.done === undefined ? summary : `${spec.done}: ${summary}`);
   }
   if (untouched) await journal.remove();
   const hint = nextStep(spec, counts, journal !== emptyJournal && !untouched);

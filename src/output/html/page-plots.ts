@@ -78,8 +78,8 @@ function summary({ label, values }: Series, format: Plot["format"]): string {
   return `${label} from ${format(low)} to ${format(high)}, last ${format(all.at(-1) ?? 0)}`;
 }
 
-/** The values at the lines of a plot, from 0 to one that is at least the largest value. */
-export function scaleOf({ kind, series, points, max }: Omit<Plot, "title" | "format">): number[] {
+/** The values at the lines of a plot, from 0 to one that is at least the largest value; each has another label. */
+export function scaleOf({ kind, series, points, max, format }: Omit<Plot, "title">): number[] {
   const all = series.flatMap(({ values }) => known(values));
   const totals = points.map((_, at) =>
     series.reduce((total, { values }) => total + (values[at] ?? 0), 0),
@@ -87,10 +87,12 @@ export function scaleOf({ kind, series, points, max }: Omit<Plot, "title" | "for
   const high = max ?? Math.max(0, ...(kind === "bars" ? totals : all));
   if (high === 0) return [0, 1];
   const magnitude = 10 ** Math.floor(Math.log10(high / MAX_STEPS));
-  const fitting = [1, 2, 2.5, 5, 10].map((each) => each * magnitude);
+  const fitting = [1, 2, 2.5, 5, 10, 20, 50, 100].map((each) => each * magnitude);
   const isWhole = all.every(Number.isInteger);
+  const areDistinct = (each: number) =>
+    format(each) !== format(0) && format(2 * each) !== format(each);
   const step = fitting.find(
-    (each) => each * MAX_STEPS >= high && (!isWhole || Number.isInteger(each)),
+    (each) => each * MAX_STEPS >= high && (!isWhole || Number.isInteger(each)) && areDistinct(each),
   );
   const size = step ?? Math.max(1, 10 * magnitude);
   const count = Math.ceil(Number((high / size).toFixed(6)));

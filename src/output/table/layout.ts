@@ -55,7 +55,7 @@ export function layOut(
 /** Columns that only `-o wide` has, of which a table shows at least these, or it would be as narrow as without. */
 const MIN_EXTRA = 2;
 
-/** Is nothing left out that must be shown? */
+/** Are all required columns among those that are kept? */
 const isWideEnough = (kept: readonly Measured[], all: readonly Measured[]): boolean =>
   kept.length === all.length ||
   (all.every((column) => column.field.extra || kept.includes(column)) &&
@@ -134,7 +134,7 @@ export const shortId = (text: string, { idLength }: Pick<GridColumn, "idLength">
   idLength < text.length && isUuid(text) ? text.slice(0, idLength) : text;
 
 const withPlainMarks = (text: string, { human, unicode }: TableStyle): string =>
-  human && !unicode ? text.replaceAll("⏎", "\\n") : text;
+  human && !unicode ? text.replaceAll("⏎", "\\n").replace(/(?<=\d)×(?= )|^×(?=\d)/, "x") : text;
 
 /** Texts of the cells of a column, cut to its width; different names stay different. */
 function cellsOf(column: GridColumn, mark: string): string[] {

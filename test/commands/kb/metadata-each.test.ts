@@ -58,7 +58,7 @@ describe("kb metadata set --each", () => {
     const before = server.seen.length;
     const ran = await set(path, "-o", "json");
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err).toMatch(/^2 of 2 rows done$/m);
+    expect(ran.err).toMatch(/^Set metadata: 2 of 2 rows done$/m);
     expect(JSON.parse(ran.out)).toMatchObject([
       { row: 1, status: "ok" },
       { row: 2, status: "ok" },

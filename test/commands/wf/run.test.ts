@@ -116,7 +116,9 @@ describe("inputs are parsed by the form of the app", () => {
     const before = server.seen.length;
     const { exit, err } = await wf("echo", ["run", "query=x", "--input", "query=y"]);
     expect(exit).toBe(2);
-    expect(err).toBe('error: input "query" has different values\n');
+    expect(err).toBe(
+      'error: input "query" has different values\nhint: query=VALUE and --input query=VALUE are the same; give it once\n',
+    );
     expect(server.seen.slice(before).filter(({ method }) => method === "POST")).toEqual([]);
   });
 

@@ -114,7 +114,10 @@ export function parseAssignments(
     const name = assignment.slice(0, at);
     const field = requireField(name, fields);
     if ((assigned.get(name) ?? assignment) !== assignment && field.control !== "file-list")
-      throw usage(`input ${JSON.stringify(name)} has different values`);
+      throw usage(
+        `input ${JSON.stringify(name)} has different values`,
+        `${name}=VALUE and --input ${name}=VALUE are the same; give it once`,
+      );
     assigned.set(name, assignment);
     const value = parseValue(field, assignment.slice(at + 1));
     const list = own(values, name);

@@ -77,7 +77,12 @@ export async function chooseRun(
   }
   const [newest] = runs;
   if (!newest)
-    throw notFound(`the application has no ${one}`, `its runs: ${commandLine("wf logs")}`);
+    throw notFound(
+      `the application has no ${one}`,
+      kind === "traced"
+        ? `servers keep no nodes of ended runs; to record the next one: ${commandLine("wf run", [], { record: "FILE" })}`
+        : `its runs: ${commandLine("wf logs")}`,
+    );
   if (typed === undefined) return askForRun(runs, many, context);
   await trace(1, `${NEWEST} is ${newest.value}`);
   const values = all.map((each) => (each === NEWEST ? newest.value : each));

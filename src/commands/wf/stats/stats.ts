@@ -2,6 +2,7 @@ import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { counted } from "../../../lib/text.ts";
+import { knownApplication } from "../app/index.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
 import type { ConditionField, Scope } from "../../conditions/index.ts";
 import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
@@ -53,7 +54,14 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   const results = evaluateGate(conditions, figureScope, [{ subject: data.figures }]);
   const all = { ...data, conditions: results };
   const notes = notesOn(runs.all, input, incomplete);
-  const screen = { notes, periods: unit !== undefined, top: input.top !== undefined };
+  const isAsked = from === undefined && context.options.terminal;
+  const application = isAsked ? (await knownApplication(context))?.name : undefined;
+  const screen = {
+    notes,
+    application,
+    periods: unit !== undefined,
+    top: input.top !== undefined,
+  };
   yield {
     data: all,
     title: "Statistics",

@@ -220,6 +220,8 @@ function mergedPoints(
 
 /** What the screen shows besides the data. */
 export interface ScreenOptions {
+  /** Name of the application, if it tells it. */
+  readonly application: string | undefined;
   /** Notes below the figures. */
   readonly notes: readonly string[];
   /** Whether the periods are requested. */
@@ -234,7 +236,7 @@ export function statsScreen(data: StatsData, options: ScreenOptions): Section[] 
   return [
     {
       ...noTable,
-      title: titleOf(data),
+      title: titleOf(data, options.application),
       lines: [
         { parts: totalParts(data.figures, periods.rows) },
         ...(before ? [{ lead: "before: ", parts: totalParts(before.figures) }] : []),
@@ -255,10 +257,14 @@ export const withoutEmpty = (data: StatsData): StatsData => ({
   periods: { ...data.periods, rows: data.periods.rows.filter(({ runs }) => runs > 0) },
 });
 
-export function titleOf({ since, until, periods: { time_zone } }: StatsData): string {
-  if (since === null || until === null) return "Runs";
+export function titleOf(
+  { since, until, periods: { time_zone } }: StatsData,
+  application?: string,
+): string {
+  const runs = application ? `Runs of ${application}` : "Runs";
+  if (since === null || until === null) return runs;
   const clock = localClock(time_zone);
-  return `Runs from ${clock(since)} to ${clock(until)} (${time_zone})`;
+  return `${runs} from ${clock(since)} to ${clock(until)} (${time_zone})`;
 }
 
 /** How many runs there were, how they ended, and how long they took. */
