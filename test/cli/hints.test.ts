@@ -66,7 +66,7 @@ async function brokenCommands(text: string, { on = server, world, unless }: Scen
   const broken: string[] = [];
   for (const words of hintedCommands(text)) {
     // A terminal, so that deletes can prompt; interrupted soon, as some commands follow something.
-    const terminal = { tty: true, answers: ["y", "y"], signal: AbortSignal.timeout(1000) };
+    const terminal = { tty: true, answers: ["y", "y"], signal: AbortSignal.timeout(400) };
     const argv = isTemplate(words) ? [...words, "--no-input"] : words;
     // A sign-in must not change what the next lines find.
     const apart = words[1] === "login" && { folder: await temporaryDirectory() };

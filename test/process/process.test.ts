@@ -281,7 +281,7 @@ test.each([
   expect([...new Set(found)]).toEqual(wanted);
 });
 
-test.concurrent.each([[[]], [["--only", "node_started,node_finished"]]])(
+test.concurrent.each(sampled(2, [[[]], [["--only", "node_started,node_finished"]]]))(
   "a pipe that is closed early fails a gate, with %j",
   async (flags) => {
     const line = "--app slow run --input query=x --input seconds=5 --detach -o name";
