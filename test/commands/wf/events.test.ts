@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { sampled } from "../../lib/sampled.ts";
 import { testSandbox, type TestSandbox } from "../../lib/sandbox.ts";
 import { canned } from "../../lib/log-server.ts";
 import { cli } from "../../lib/support.ts";
@@ -56,7 +57,7 @@ const wholeSlowRun = [
 ];
 
 describe("a followed run prints every workflow and node event once, in order, and exits with 0", () => {
-  test.each([
+  const faults = [
     "GET /workflow/*/events cut-after=1 times=1",
     "GET /workflow/*/events cut-after=2 times=3",
     "GET /workflow/*/events cut-after=3 times=2",
@@ -66,7 +67,8 @@ describe("a followed run prints every workflow and node event once, in order, an
     "GET /workflow/*/events status=503 times=2",
     "GET /workflow/*/events html=502 times=1",
     "GET /workflows/run/* status=503 times=1",
-  ])("%s", async (fault) => {
+  ];
+  test.each(sampled(2, faults))("%s", async (fault) => {
     const run = await started("slow", "seconds=12");
     withFaults(fault);
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow", "-o", "jsonl"]);

@@ -11,9 +11,9 @@ describe.each(runs)("%s", (title, flags) => {
   test("without a lost connection", () => followsThrough(run, flags, []));
 
   // After every event, and at many bytes: test/long/following.test.ts.
-  test("connection lost after every sixth event", async () => {
+  test("connection lost after every twelfth event", async () => {
     const random = seeded(title.length);
-    for (const at of eventEnds(run).filter((_, index) => index % 6 === 0))
+    for (const at of eventEnds(run).filter((_, index) => index % 12 === 0))
       await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
@@ -101,7 +101,7 @@ describe("--text", () => {
     ],
   ])("is complete wherever the connection is lost: %s", async (_, said, outputs, text) => {
     const run = talking(said, outputs);
-    for (let at = 1; at < (endsOf(run).at(-1) ?? 0); at += 67) {
+    for (let at = 1; at < (endsOf(run).at(-1) ?? 0); at += 131) {
       const ran = await follow(run, at, ["--text"]);
       expect(ran.exit, ran.err).toBe(0);
       expect(ran.out, `cut at ${at}`).toBe(`${text}\n`);
