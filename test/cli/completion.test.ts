@@ -321,6 +321,13 @@ async function openShell(
       await until(/<\.>\r?\n/);
       return [...shown.matchAll(/<([^%\n]*)>\r?\n/g)].map(([, word = ""]) => word).slice(0, -1);
     },
+    /** What the shell shows after these keys, once that matches. */
+    async shows(keys: string, wanted: RegExp): Promise<string> {
+      shown = "";
+      terminal.write(keys);
+      await until(wanted);
+      return shown;
+    },
     close: () => terminal.kill(),
   };
 }
@@ -361,6 +368,14 @@ async function typeAll(shell: keyof typeof interactive) {
   opened.close();
   expect(found).toEqual(typed);
 }
+
+test("bash lists several candidates with what each is, and inserts what they share", async () => {
+  const shell = await openShell("bash", {}, await temporaryDirectory());
+  const listed = await shell.shows("kb tag b\t\t", /bound {2}\([^)\n]+\)/);
+  expect(listed).toMatch(/^bind {3}\(Bind tags to a knowledge base\)/m);
+  expect(await shell.words("\u0015kb metadata ren\t")).toEqual(["kb", "metadata", "rename"]);
+  shell.close();
+});
 
 test("bash completes words, names and files with correct quoting", () => typeAll("bash"));
 test.runIf(installed("zsh"))("zsh does", () => typeAll("zsh"));

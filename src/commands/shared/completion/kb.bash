@@ -45,7 +45,9 @@ _kb_complete() {
   done
   [[ -n $quote ]] && head=$opened # readline replaces all behind an open quote
 
-  local answer value quoted files=
+  local answer value quoted files= width=0
+  local -a abouts
+  abouts=()
   COMPREPLY=()
   while IFS= read -r answer; do
     if [[ $answer == :files ]]; then
@@ -56,8 +58,19 @@ _kb_complete() {
     [[ $value == "$head"* ]] || continue
     _kb_quote "$quote" "${value:${#head}}"
     COMPREPLY+=("$quoted")
+    abouts+=("${answer#*$'\t'}")
+    ((${#quoted} > width)) && width=${#quoted}
   done < <(command kb __complete -- "${words[@]:1}" "$word" </dev/null 2>/dev/null)
   [[ -n $files ]] || compopt +o default 2>/dev/null
+  compopt -o nosort 2>/dev/null # runs come newest first
+  # A list of several (? and !) shows what each is; the shared beginning, which readline inserts, stays.
+  ((${#COMPREPLY[@]} > 1)) && [[ $COMP_TYPE == 63 || $COMP_TYPE == 33 ]] || return 0
+  for i in "${!COMPREPLY[@]}"; do
+    [[ -n ${abouts[i]} ]] || continue
+    printf -v answer '%*s' $((width + 2 - ${#COMPREPLY[i]})) ''
+    answer="${COMPREPLY[i]}$answer(${abouts[i]})"
+    COMPREPLY[i]=${answer:0:${COLUMNS:-80} - 2}
+  done
 }
 
 # Sets quoted to the text $2 as it is typed after an open quote $1, or without one.
