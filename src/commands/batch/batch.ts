@@ -193,7 +193,7 @@ async function conclude<T, R>(
   if (reason === undefined && allDone) {
     // Once it is gone, the same command sends all rows again.
     afterOutput(() => journal.remove());
-    return print(spec.done === undefined ? summary : `${spec.done}: ${summary}`);
+    return print(spec.done === undefined || ok === 0 ? summary : `${spec.done}: ${summary}`);
   }
   if (untouched) await journal.remove();
   const hint = nextStep(spec, counts, journal !== emptyJournal && !untouched);
