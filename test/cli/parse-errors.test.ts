@@ -72,6 +72,8 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["kb", "list", "-f", "json"], "unknown flag: -f", "did you mean --output?"],
   [["kb", "list", "--format", "json"], "unknown flag: --format", "did you mean --output?"],
   [["kb", "delete", "H", "--force"], "unknown flag: --force", "did you mean --yes?"],
+  [["kb", "list", "--frmt=x"], "unknown flag: --frmt", "run `kb list --help` to list the flags"],
+  [["kb", "list", "--api-key=x"], "unknown flag: --api-key", "store keys with `kb login`"],
   [["kb", "list", "--token", "x"], "unknown flag: --token", "store keys with `kb login`"],
   [["kb", "search", "H", "x", "-n", "3"], "unknown flag: -n", "did you mean --top-k?"],
   [["kb", "search", "H", "x", "--limit", "3"], "unknown flag: --limit", "did you mean --top-k?"],
@@ -190,4 +192,9 @@ test("columns behind --json get the flag for them", async () => {
       hint: "--json takes no columns; if these are columns: `kb doc list HB --json --columns name,id`",
     },
   });
+});
+
+test("the value of an unknown flag is not printed: it may be a key", async () => {
+  const { out, err } = await cli(["kb", "list", "--api-key=secret-of-mine"]);
+  expect(out + err).not.toContain("secret");
 });

@@ -94,7 +94,9 @@ function missingArgument(failure: Failure): Explanation {
 const outputFlags = ["--out", "--outfile", "--output-file"];
 
 function unknownFlag(failure: Failure): Explanation {
-  const { node, quoted, command, program } = failure;
+  const { node, command, program } = failure;
+  // Its value may be a key.
+  const [quoted = ""] = failure.quoted.split("=", 1);
   const message = `unknown flag: ${quoted}`;
   // The node of a command has only the flags that its line names.
   const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
