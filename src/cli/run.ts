@@ -7,6 +7,8 @@ import { versionLine } from "../lib/version.ts";
 import { commandsOf } from "./parse/command-list.ts";
 import { takesEach } from "./parse/shared-flags.ts";
 import type { Globals } from "./parse/shared-flags.ts";
+import { startsWith } from "./parse/command.ts";
+import type { Command } from "./parse/command.ts";
 import { parseLine } from "./parse/parser.ts";
 import { emptyRequestLog } from "./trace/request-log.ts";
 import type { RequestLog } from "./trace/request-log.ts";
@@ -82,6 +84,7 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
     const { lineError } = await import("./errors/line-error.ts");
     throw lineError(parsed.problem);
   }
+  await requireMeant(parsed, commands);
   reported.globals = parsed.globals;
   // Some tasks have a flag --each of their own.
   const execute =
@@ -89,6 +92,27 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
       ? batch.executeBatch
       : (await import("./execute/execute.ts")).execute;
   await execute(parsed, { ...host, prompt: sanitizedPrompt(host) }, reported.requests);
+}
+
+/** Throws usage for `kb backup ls`, which would back up to a directory `ls`. */
+async function requireMeant(
+  {
+    command,
+    typed,
+  }: { readonly command: Command; readonly typed: Readonly<Record<string, unknown>> },
+  commands: readonly Command[],
+): Promise<void> {
+  const { words: group, positionals, params } = command;
+  const [name = ""] = positionals.map((each) => each.name);
+  const word = typed[name];
+  const isBelow = (each: Command) =>
+    each.words.length > group.length && startsWith(each.words, group);
+  if (typeof word !== "string" || params[name]?.kind !== "text" || !commands.some(isBelow)) return;
+  const known = commands.filter(isBelow).flatMap(({ words }) => words[group.length] ?? []);
+  const { commandElsewhere } = await import("./errors/elsewhere.ts");
+  if (commandElsewhere(word, group, known) === undefined) return;
+  const { lineError } = await import("./errors/line-error.ts");
+  throw lineError({ word, group, known, rest: [] });
 }
 
 /** Is there a flag --each? Words after `--` are arguments. */

@@ -52,25 +52,48 @@ test.each(same)("%s is %s", (typed, means) => {
 /** Lines as other programs would have them, and the one that is suggested. */
 const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb ls", "kb list"],
-  ["kb rm Handbook", "kb delete"],
-  ["kb describe Handbook", "kb show"],
-  ["kb doc ls Handbook", "kb doc list"],
-  ["kb doc create Handbook", "kb doc add"],
-  ["kb tag mv a b", "kb tag rename"],
-  ["kb chunk rm Handbook a.md", "kb chunk delete"],
-  ["kb profile rm work", "kb profile remove"],
+  ["kb ls -p sandbox", "kb list -p sandbox"],
+  ["kb rm Handbook", "kb delete Handbook"],
+  ["kb describe Handbook", "kb show Handbook"],
+  ["kb doc ls Handbook", "kb doc list Handbook"],
+  ["kb doc create Handbook a.md", "kb doc add Handbook a.md"],
+  ["kb doc cat Handbook a.md", "kb cat Handbook a.md"],
+  ["kb tag mv a b", "kb tag rename a b"],
+  ["kb tag add red Handbook", "kb tag bind red Handbook"],
+  ["kb chunk rm Handbook a.md", "kb chunk delete Handbook a.md"],
+  ["kb profile rm work", "kb profile remove work"],
+  ["kb profile delete work", "kb profile remove work"],
+  ["kb profile add work", "kb login work"],
+  ["kb config list", "kb config explain"],
   ["kb segments", "kb chunk"],
-  ["kb upload Handbook a.md", "kb doc upload"],
-  ["kb diff a b", "kb verify"],
-  ["kb restore backups", "kb backup restore"],
+  ["kb upload Handbook a.md", "kb doc upload Handbook a.md"],
+  ["kb diff a b", "kb verify a b"],
+  ["kb restore backups", "kb backup restore backups"],
+  ["kb backup ls", "kb backup list"],
+  ["kb version --short", "kb --version"],
   ["wf ps", "wf top"],
   ["wf ls", "wf logs"],
   ["wf list", "wf logs"],
-  ["wf cancel RUN", "wf stop"],
-  ["wf rerun RUN", "wf retry"],
-  ["wf approve TOKEN", "wf form submit"],
-  ["wf describe RUN", "wf show"],
+  ["wf app list", "wf profile show"],
+  ["wf use review", "wf profile use review"],
+  ["wf cancel last --app slow", "wf stop last --app slow"],
+  ["wf rerun last", "wf retry last"],
+  ["wf approve TOKEN", "wf form submit TOKEN"],
+  ["wf form approve TOKEN", "wf form submit TOKEN"],
+  ["wf describe RUN", "wf show RUN"],
+  ["wf chat hello you", "wf chat send 'hello you'"],
 ];
+
+test("a delete of the other program is never suggested", async () => {
+  const { err } = await cli(["wf", "delete", "Handbook"]);
+  expect(err).toContain("hint: run `wf --help` to list the commands");
+});
+
+test("a directory of such a name is backed up to by its path", async () => {
+  const { exit, err } = await cli(["kb", "backup", "./ls", "--all", "--dry-run"]);
+  expect(exit).toBe(2);
+  expect(err).not.toContain("unknown command");
+});
 
 test.each(suggested)("%s: did you mean %s?", async (typed, hint) => {
   const { exit, err } = await cli(typed.split(" "));

@@ -14,9 +14,10 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
   info: ["show"],
   rm: ["delete", "remove"],
   remove: ["delete"],
+  delete: ["remove"],
   destroy: ["delete"],
   new: ["create", "add"],
-  add: ["create", "bind", "set"],
+  add: ["bind", "create", "set"],
   insert: ["add", "create"],
   create: ["add"],
   edit: ["update", "set"],
@@ -39,6 +40,9 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
   abort: ["stop"],
   rerun: ["retry"],
   restart: ["retry"],
+  approve: ["submit"],
+  reject: ["submit"],
+  answer: ["submit"],
   unset: ["delete"],
   segment: ["chunk"],
   segments: ["chunk"],
@@ -46,11 +50,12 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
   fields: ["metadata"],
 };
 
-/** First words of each program, with a line of either. */
+/** Lines behind each program that no command has, with a line of either. */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
     upload: "kb doc upload",
     rename: "kb update",
+    mv: "kb update",
     push: "kb sync",
     mirror: "kb sync",
     ingest: "kb sync",
@@ -59,6 +64,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     compare: "kb verify",
     restore: "kb backup restore",
     snapshot: "kb backup",
+    history: "kb backup list",
     rollback: "kb undo",
     revert: "kb undo",
     repair: "kb heal",
@@ -69,12 +75,21 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     download: "kb doc download",
     dataset: "kb list",
     datasets: "kb list",
+    use: "kb profile use",
     whoami: "kb config explain",
     version: "kb --version",
     auth: "kb login",
     init: "kb login",
     logout: "kb profile remove",
     browse: "kb open",
+    "backup create": "kb backup DIR",
+    "doc cat": "kb cat",
+    "doc get": "kb cat",
+    "profile add": "kb login",
+    "profile create": "kb login",
+    "config list": "kb config explain",
+    "config show": "kb config explain",
+    "config view": "kb config explain",
   },
   wf: {
     list: "wf logs",
@@ -93,17 +108,27 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     upload: "wf file upload",
     approve: "wf form submit",
     reject: "wf form submit",
+    answer: "wf form submit",
     submit: "wf form submit",
     resume: "wf form submit",
+    inbox: "wf form list",
     ask: "wf chat send",
     send: "wf chat send",
     compare: "wf diff",
+    use: "wf profile use",
     whoami: "wf config explain",
     version: "wf --version",
     auth: "wf login",
     init: "wf login",
     logout: "wf profile remove",
     browse: "wf open",
+    "app list": "wf profile show",
+    "app ls": "wf profile show",
+    "profile add": "wf login",
+    "profile create": "wf login",
+    "config list": "wf config explain",
+    "config show": "wf config explain",
+    "config view": "wf config explain",
   },
 };
 
@@ -114,25 +139,38 @@ export function commandElsewhere(
   known: readonly string[],
 ): string | undefined {
   const [program = "kb", ...path] = group;
+  const line = own(linesElsewhere[program] ?? {}, [...path, word].join(" "));
+  if (line !== undefined) return line;
   const verb = own(verbs, word)?.find((each) => known.includes(each));
-  if (verb !== undefined) return [...group, verb].join(" ");
-  return path.length === 0 ? own(linesElsewhere[program] ?? {}, word) : undefined;
+  return verb && [...group, verb].join(" ");
 }
+
+/** Commands without arguments, with those that take what follows them. */
+export const linesWithArguments: Readonly<Record<string, string>> = {
+  "kb list": "kb doc list",
+  "wf chat": "wf chat send",
+};
 
 /** Flags, with those that a command may have for them, best first. */
 const flags: Readonly<Record<string, readonly string[]>> = {
   "-n": ["--top-k", "--limit"],
   "-l": ["--limit", "--top-k"],
-  "-f": ["--follow", "--file", "--output"],
+  "-f": ["--follow", "--input", "--output"],
+  "-F": ["--follow", "--input"],
   "-w": ["--watch", "--follow"],
   "-r": ["--reverse"],
+  "-A": ["--all"],
+  "-d": ["--detach"],
+  "--background": ["--detach"],
+  "--async": ["--detach"],
   "--limit": ["--top-k"],
   "--max-items": ["--limit", "--top-k"],
   "--head": ["--limit"],
   "--tail": ["--limit"],
   "--method": ["--search-method"],
+  "--selector": ["--where", "--keyword"],
   "--filter": ["--keyword", "--where", "--jq"],
-  "--query": ["--keyword", "--jq"],
+  "--query": ["--input", "--keyword", "--jq"],
   "--template": ["--jq"],
   "--fields": ["--columns"],
   "--format": ["--output"],
@@ -155,9 +193,14 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--set": ["--input"],
 };
 
+/** Of deletes, `-f` is that of rm. */
+const forced = "-f";
+
 /** The flag for one of another program, of those that a command has. */
 export const flagElsewhere = (flag: string, known: readonly string[]): string | undefined =>
-  own(flags, flag)?.find((each) => known.includes(each));
+  flag === forced && known.includes("--if-exists")
+    ? "--yes"
+    : own(flags, flag)?.find((each) => known.includes(each));
 
 /** Flags that would put a key where others can read it. */
 export const keyFlags = ["--api-key", "--key", "--token", "--password"];

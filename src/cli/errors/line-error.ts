@@ -1,11 +1,12 @@
 import type { Command as Commander } from "commander";
 import { CliError, usage } from "../../errors.ts";
-import { commandLine } from "../../lib/command-line.ts";
+import { commandLine, shownLine } from "../../lib/command-line.ts";
+import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
-import { commandElsewhere, flagElsewhere, keyFlags } from "./elsewhere.ts";
+import { commandElsewhere, flagElsewhere, keyFlags, linesWithArguments } from "./elsewhere.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
 
@@ -37,28 +38,29 @@ export function lineError(problem: LineProblem): CliError {
   return usage(message, hint);
 }
 
-function unknownCommand({ word, group, known }: Exclude<LineProblem, RejectedLine>): CliError {
+type UnknownCommand = Exclude<LineProblem, RejectedLine>;
+
+function unknownCommand({ word, group, known, rest }: UnknownCommand): CliError {
   const name = group.join(" ");
   const near = didYouMean(word, known);
-  const elsewhere = commandElsewhere(word, group, known);
   const meant =
-    (elsewhere && commandLine(elsewhere)) ??
+    commandElsewhere(word, group, known) ??
     inOtherProgram(word, group) ??
-    (near && commandLine(name, [near]));
+    (near && `${name} ${near}`);
   return usage(
     `unknown command ${JSON.stringify(word)} for ${name}`,
     meant === undefined
       ? `run ${commandLine(name, [], { help: true })} to list the commands`
-      : `did you mean ${meant}?`,
+      : `did you mean ${shownLine([...meant.split(" "), ...(meant.includes(" --") ? [] : rest)])}?`,
   );
 }
 
-/** `kb logs` is a command of wf. */
+/** `kb logs` is a command of wf; a delete of the other program is never meant. */
 function inOtherProgram(word: string, [program, ...path]: readonly string[]): string | undefined {
-  if (path.length > 0) return undefined;
+  if (path.length > 0 || word === "delete") return undefined;
   const other = program === "kb" ? "wf" : "kb";
   const words = (commandGroups[other] ?? []).flatMap(([, each]) => each);
-  return words.includes(word) ? commandLine(`${other} ${word}`) : undefined;
+  return words.includes(word) ? `${other} ${word}` : undefined;
 }
 
 const invalidLine = (failure: Failure): Explanation => ({
@@ -95,8 +97,8 @@ const outputFlags = ["--out", "--outfile", "--output-file"];
 
 function unknownFlag(failure: Failure): Explanation {
   const { node, command, program } = failure;
-  // Its value may be a key.
-  const [quoted = ""] = failure.quoted.split("=", 1);
+  // Its value may be a key: `--token=x`, `-n3`.
+  const [quoted = ""] = /^--[^=]*|^-./.exec(failure.quoted) ?? [];
   const message = `unknown flag: ${quoted}`;
   // The node of a command has only the flags that its line names.
   const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
@@ -107,18 +109,22 @@ function unknownFlag(failure: Failure): Explanation {
   if (keyFlags.includes(quoted) && !known.includes(quoted))
     return {
       message,
-      hint: `store keys with ${commandLine(`${program} login`)}, or set KB_KEY: others on this machine could read them here`,
+      hint: `store keys with ${commandLine(`${program} login`)}, or set ${program === "kb" ? "KB_KEY" : "KB_APP_KEY"}: others on this machine could read them here`,
     };
+  const takesFile = command?.positionals.some(({ word }) => word === "file");
+  if (takesFile && ["-f", "--file", "--filename"].includes(quoted))
+    return { message, hint: usageHint(failure) };
   const near =
     (isOutput && known.find((flag) => flag === "--dir")) ||
     flagElsewhere(quoted, known) ||
     (quoted.startsWith("--") && didYouMean(quoted, [...known, "--help"]));
-  return {
-    message,
-    hint: !near
-      ? `run ${commandLine(nameOf(node), [], { help: true })} to list the flags`
-      : `did you mean ${near}?`,
-  };
+  if (near) return { message, hint: `did you mean ${near}?` };
+  const opens = command?.positionals[0]?.name === "dataset_id" && quoted === "--web";
+  if (opens)
+    return { message, hint: `did you mean ${commandLine("kb open", node.args.slice(0, 1))}?` };
+  const help = commandLine(nameOf(node), [], { help: true });
+  const inputs = known.includes("--input") ? "inputs of the application are NAME=VALUE; " : "";
+  return { message, hint: `${inputs}run ${help} to list the flags` };
 }
 
 /** Program and words: `kb doc list`. */
@@ -153,6 +159,9 @@ function excessArguments(failure: Failure): Explanation {
     const shown = commandLine(command.words.join(" "), node.args.slice(0, expected), flags);
     return { message, hint: `--json takes no columns; if these are columns: ${shown}` };
   }
+  const other = own(linesWithArguments, nameOf(node));
+  if (other !== undefined)
+    return { message, hint: `did you mean ${commandLine(other, [node.args.join(" ")])}?` };
   if (!command || last === undefined) return { message, hint: usageHint(failure) };
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const first = node.args.slice(0, expected - 1);

@@ -121,7 +121,7 @@ function timesOf({ relative, utc }: Globals): TimeStyle["times"] {
 }
 
 /** What other programs call the output for people. */
-const tableWords = ["table", "text", "pretty", "plain", "human"];
+const gridWords = ["text", "pretty", "plain", "human"];
 
 /** The output format; undefined for the default. Throws usage for one that the command lacks. */
 function formatFor(
@@ -129,7 +129,8 @@ function formatFor(
   setting: string | undefined,
   returns: Returns<never>,
 ): Style["format"] {
-  const typed = json ? "json" : output;
+  // As others call it.
+  const typed = json ? "json" : output?.toLowerCase() === "table" ? "grid" : output?.toLowerCase();
   const requested = typed ?? setting;
   const offered = formatsOf(returns);
   const format = offered.find((candidate) => candidate === requested);
@@ -137,12 +138,10 @@ function formatFor(
   const isIgnored = typed === undefined && formats.some((candidate) => candidate === requested);
   if (requested !== undefined && format === undefined && !isIgnored) {
     const near = didYouMean(requested, offered);
-    const isDefault = tableWords.includes(requested) && offered.includes("grid");
+    const isGrid = gridWords.includes(requested) && offered.includes("grid");
     throw usage(
       `--output ${JSON.stringify(requested)} is not one of ${offered.join(", ")}`,
-      isDefault
-        ? "leave -o out: a terminal gets a table; with lines around the cells it is -o grid"
-        : near && `did you mean ${near}?`,
+      isGrid ? "did you mean grid? A terminal gets it without -o" : near && `did you mean ${near}?`,
     );
   }
   if (jq !== undefined && output !== undefined && !/^jsonl?$/.test(output)) {

@@ -24,8 +24,13 @@ export type ParsedLine =
 
 /** Why a command line cannot be parsed. */
 export type LineProblem =
-  /** A word that is not a command of a group (`["kb", "tag"]`), whose words are known. */
-  | { readonly word: string; readonly group: readonly string[]; readonly known: readonly string[] }
+  /** A word that is not a command of a group (`["kb", "tag"]`), whose words are known, and what follows it. */
+  | {
+      readonly word: string;
+      readonly group: readonly string[];
+      readonly known: readonly string[];
+      readonly rest: readonly string[];
+    }
   | RejectedLine;
 
 /** Where commander stopped; `command` is undefined at a group of commands. */
@@ -114,7 +119,8 @@ function stopped(
   const unknownWord = (word: string): ParsedLine => {
     const group = [program, ...path];
     const known = commandsBelow(group, commands).flatMap((each) => each.words[group.length] ?? []);
-    return { kind: "invalid", problem: { word, group, known } };
+    const rest = words.slice(words.indexOf(word) + 1);
+    return { kind: "invalid", problem: { word, group, known, rest } };
   };
   switch (error.code) {
     case "commander.version":
@@ -195,7 +201,7 @@ function requireValue(flag: Flag, line: readonly string[], all: readonly Flag[])
   if (next === undefined || !all.some(isFlag)) return;
   throw usage(
     `${flag.long} needs a value (<${flag.value}>), and ${next} is a flag`,
-    `if ${next} is meant: ${flag.long}=${next}`,
+    `write ${flag.long} ${flag.value.toUpperCase()} ${next}; if ${next} is the value: ${flag.long}=${next}`,
   );
 }
 
