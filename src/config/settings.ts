@@ -2,7 +2,7 @@ import { usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import { kindOfKey } from "../lib/api-key.ts";
 import type { KeyKind } from "../lib/api-key.ts";
-import { commandLine } from "../lib/command-line.ts";
+import { commandLine, shellQuote } from "../lib/command-line.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { own } from "../lib/json.ts";
 import { isUuid } from "../lib/text.ts";
@@ -112,7 +112,7 @@ export async function settingsFor(
   const { name, profile, source } = sources;
   const { value: baseUrl, source: baseUrlSource } = resolve("baseUrl", sources);
   const app = resolve("app", sources, defaultApp(sources));
-  if (needs.key === "app" || needs.key === "both") checkApp(app, sources);
+  if (needs.key === "app" || needs.key === "both") await checkApp(app, sources);
   return {
     profile: { value: name, source: flags.profile === undefined ? source || "not set" : "-p" },
     baseUrl:
@@ -218,13 +218,20 @@ function defaultApp({ profile, source }: Sources): Setting {
   return value === undefined ? unset : { value, source };
 }
 
-function checkApp(app: Setting, { profile, name }: Sources): void {
-  if (app.value === undefined || own(profile?.apps, app.value) !== undefined) return;
+async function checkApp(app: Setting, { profile, name, host }: Sources): Promise<void> {
+  const { value } = app;
+  if (value === undefined || own(profile?.apps, value) !== undefined) return;
+  const { profiles } = await readProfiles(host);
+  const other = Object.keys(profiles).find(
+    (each) => own(profiles[each]?.apps, value) !== undefined,
+  );
   const names = Object.keys(profile?.apps ?? {});
   const where = name === undefined ? ": no profile is selected" : ` in profile ${name}`;
   throw usage(
-    `application "${app.value}" not found${where}`,
-    missingAppHint(app.value, names, name),
+    `application "${value}" not found${where}`,
+    other === undefined
+      ? missingAppHint(value, names, name)
+      : `profile ${other} has it: add -p ${shellQuote(other)}`,
   );
 }
 

@@ -107,3 +107,11 @@ test.each([
 ] as const)("flags %j and environment %j are rejected", async (flags, env, message) => {
   await expect(settingsFor(flags, hostWith(env).host, { key: "app" })).rejects.toThrow(message);
 });
+
+test("an application of another profile leads to that profile", async () => {
+  const settings = settingsFor({ app: "only" }, hostWith({}).host, { key: "app" });
+  await expect(settings).rejects.toMatchObject({
+    message: 'application "only" not found in profile work',
+    info: { hint: "profile other has it: add -p other" },
+  });
+});

@@ -262,6 +262,8 @@ test.each(sampled(4, shown))("on $columns columns: $line", async ({ columns, lin
   for (const each of printed) {
     // An address stays whole, so that it can be copied.
     if (/^\S*\s*https?:\/\/\S+$/.test(each)) continue;
+    // So does a command.
+    if (/^\s+→ (kb|wf) /.test(each)) continue;
     // The text of a model grows, so the terminal wraps it.
     if (/^(二〇二六年|You said: )/.test(each)) continue;
     expect(stringWidth(each), each).toBeLessThanOrEqual(columns);

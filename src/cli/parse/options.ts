@@ -129,8 +129,7 @@ function formatFor(
   setting: string | undefined,
   returns: Returns<never>,
 ): Style["format"] {
-  // As others call it.
-  const typed = json ? "json" : output?.toLowerCase() === "table" ? "grid" : output?.toLowerCase();
+  const typed = json ? "json" : output?.toLowerCase().replace(/^table$/, "grid");
   const requested = typed ?? setting;
   const offered = formatsOf(returns);
   const format = offered.find((candidate) => candidate === requested);

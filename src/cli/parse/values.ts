@@ -70,7 +70,8 @@ const checks: Readonly<Record<Param["kind"], Check>> = {
 function idValue(label: string, { listed }: Param, text: string): string {
   if (isUuid(text) || (listed && isIdPrefix(text.replace(/^id:/, "")))) return text;
   if (listed === "run" && text === NEWEST) return text;
-  const enough = listed ? "; the first 8 characters are enough" : "";
+  const newest = listed === "run" ? `; ${NEWEST} is the newest run` : "";
+  const enough = listed ? `; the first 8 characters are enough${newest}` : "";
   throw invalidValue(
     label,
     text,

@@ -42,6 +42,7 @@ export interface ConfirmOptions {
 /** Shared flags as given, for tasks whose behavior depends on them. */
 export interface TaskFlags extends TargetFlags {
   readonly concurrency?: string | undefined;
+  readonly sort?: string | undefined;
   /** --timeout or KB_TIMEOUT, in ms. */
   readonly timeout?: number | undefined;
   /** The applications of --app, if the task takes several. */

@@ -16,7 +16,9 @@ export async function noticeRowCount(
   if (limit === Infinity || ended) requireAll(progress);
   if (limit === Infinity || page !== undefined) return;
   if (total !== undefined && shown < total) {
-    await notice(`${shown} of ${total} shown${byDefault ? ", --all for the rest" : ""}`);
+    const sorted = options.flags.sort === undefined ? "" : " and sorted";
+    const rest = byDefault || sorted !== "" ? ", --all for the rest" : "";
+    await notice(`${shown} of ${total} shown${sorted}${rest}`);
   } else if (total === undefined && !complete && byDefault) {
     await notice(`${shown} shown, --all for the rest`);
   }

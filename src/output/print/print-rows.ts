@@ -130,8 +130,7 @@ export const ordered = (rows: RowBatches, { returns, style }: Printing): RowBatc
 
 async function* sortedRows(rows: RowBatches, returns: Returns<never>, { sort, reverse }: Style) {
   const all = await allOf(rows);
-  const inOrder = sort === undefined ? all : sortRows(all, fieldNamed(returns, sort));
-  yield reverse ? inOrder.reverse() : inOrder;
+  yield sort === undefined ? all.reverse() : sortRows(all, fieldNamed(returns, sort), reverse);
 }
 
 /** All rows. */

@@ -176,15 +176,21 @@ export function humanTimes(values: readonly unknown[], times: Times): Times {
   return seconds.size > minutes.size ? { ...times, text: times.toTheSecond } : times;
 }
 
-/** Rows sorted by one column: numbers and dates by value, texts in natural order, gaps last. */
-export function sortRows(rows: readonly unknown[], field: TableField): unknown[] {
+/** Rows sorted by one column: numbers and dates by value, texts in natural order, gaps last in both directions. */
+export function sortRows(
+  rows: readonly unknown[],
+  field: TableField,
+  isReverse: boolean,
+): unknown[] {
+  const direction = isReverse ? -1 : 1;
   const texts = new Intl.Collator("en", { numeric: true });
   return rows
     .map((row) => ({ row, key: keyOf(field.value(row)) }))
     .sort(({ key: one }, { key: other }) => {
-      if (typeof one === "number" && typeof other === "number") return one - other;
+      if (typeof one === "number" && typeof other === "number") return direction * (one - other);
       const gaps = Number(one === undefined) - Number(other === undefined);
-      return gaps || texts.compare(cellText(one, anyTimes), cellText(other, anyTimes));
+      const order = texts.compare(cellText(one, anyTimes), cellText(other, anyTimes));
+      return gaps || direction * order;
     })
     .map(({ row }) => row);
 }

@@ -106,11 +106,13 @@ function resultsText(groups: readonly ResultGroup[], style: TableStyle): string 
     .map((group) => {
       const { outcome, color, advice } = group;
       const head = pad(outcome, width, "left", color && colors[color](outcome));
-      const texts = [
-        groupText(group, unicode),
-        ...(advice === "" ? [] : [`${unicode ? "→" : "->"} ${advice}`]),
+      const next = advice === "" ? [] : [`${unicode ? "→" : "->"} ${advice}`];
+      // The terminal breaks a command without a line end, so that it can be copied.
+      const isCommand = /^(kb|wf) /.test(advice);
+      const lines = [
+        ...wrap(groupText(group, unicode), available),
+        ...(isCommand ? next : next.flatMap((text) => wrap(text, available))),
       ];
-      const lines = texts.flatMap((text) => wrap(text, available));
       return lines.map((line, at) => `${at === 0 ? head + columnGap : indent}${line}\n`).join("");
     })
     .join("");

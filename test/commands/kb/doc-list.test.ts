@@ -39,6 +39,16 @@ describe("metadata fields are columns", () => {
     expect((await list("--columns", "my n", "--sort", "my n")).out).toBe("3\n12\n\n");
   });
 
+  test("a document without a value is last in both directions", async () => {
+    const { out } = await list("--columns", "my n", "--sort", "my n", "--reverse");
+    expect(out).toBe("12\n3\n\n");
+  });
+
+  test("a sort of a part of the rows says so", async () => {
+    const { err } = await list("--columns", "name", "--sort", "name", "--limit", "2");
+    expect(err).toBe("2 of 3 shown and sorted, --all for the rest\n");
+  });
+
   test("JSON without columns has the server's fields", async () => {
     const rows = JSON.parse((await list("-o", "json")).out) as readonly object[];
     expect(rows[0]).toHaveProperty("doc_metadata");

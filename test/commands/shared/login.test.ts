@@ -168,6 +168,10 @@ test("without a key nothing new is stored; other settings change without a reque
   await expect(profiles()).rejects.toThrow("ENOENT");
   const ran = await run(`${line} --base-url ${server.baseUrl} --no-check`);
   expect(ran).toMatchObject({ exit: 0, err: "✓ ci: profile saved\n" });
+  // An application without a key would be none.
+  const unnamed = await run(`wf --app review login ci --no-input`);
+  expect(unnamed).toMatchObject({ exit: 2, out: "" });
+  expect(unnamed.err).toContain("error: no key was given");
   const changed = await run(`${line} --user ann --console-url example.com/console/ --read-only`);
   expect(changed).toMatchObject({ exit: 0, err: "✓ ci: profile saved\n" });
   expect(server.requests.length).toBe(before);

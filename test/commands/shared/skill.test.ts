@@ -9,7 +9,9 @@ const install = (directory: string, ...flags: string[]) =>
 
 test("a skill is written as a directory of its name, and again only where it differs", async () => {
   const directory = await temporaryDirectory();
-  const first = JSON.parse((await install(directory)).out) as { file: string; action: string }[];
+  const { out, err } = await install(directory);
+  const first = JSON.parse(out) as { file: string; action: string }[];
+  expect(err).toBe(`the skill is in ${join(directory, "kb-wf")}\n`);
   expect(first.map(({ action }) => action)).toEqual(Array(5).fill("written"));
   const skill = readFileSync(join(directory, "kb-wf", "SKILL.md"), "utf8");
   const [, head = ""] = skill.split("---\n");

@@ -881,7 +881,7 @@ describe("on a terminal", () => {
   test("one screen holds the figures and the errors", async () => {
     expect(await screen(many(rateLimit, refused), 80)).toEqual([
       "Runs from 2026-11-21 07:00 to 2026-11-21 11:00 (UTC)",
-      "41 runs  65 % ok  14 failed ▁▁▁█▁  p50 2.9 s  p95 11.4 s ▄▃▃█▂",
+      "41 runs  40 ended: 65 % ok  14 failed ▁▁▁█▁  p50 2.9 s  p95 11.4 s ▄▃▃█▂",
       "before: 20 runs  100 % ok  p50 1.0 s  p95 1.0 s",
       "1 paused  82 steps  400 tokens  10 tokens per run (p95)",
       "",
@@ -890,6 +890,14 @@ describe("on a terminal", () => {
       "7  [tongyi] Error: 429 Rate limit reached for the model, try again in a while",
       "   last 2026-11-21 10:59  run 00000000",
     ]);
+  });
+
+  test("runs that ended partly are no success, and those that wait are not in the share", async () => {
+    const runs = [
+      { at: now - 10, status: "partial-succeeded" },
+      { at: now - 20, status: "paused" },
+    ];
+    expect((await screen(runs, 80))[1]).toMatch(/^2 runs {2}1 ended: 0 % ok {2}1 partly /);
   });
 
   test("one run has no trend, and no runs have no figures", async () => {
@@ -904,8 +912,8 @@ describe("on a terminal", () => {
     expect(await screen(many(rateLimit, refused), 40)).toEqual([
       "Runs from 2026-11-21 07:00 to 2026-11-21",
       "11:00 (UTC)",
-      "41 runs  65 % ok  14 failed  p50 2.9 s",
-      "p95 11.4 s",
+      "41 runs  40 ended: 65 % ok  14 failed",
+      "p50 2.9 s  p95 11.4 s",
       "before: 20 runs  100 % ok  p50 1.0 s",
       "        p95 1.0 s",
       "1 paused  82 steps  400 tokens",
@@ -965,7 +973,7 @@ describe("on a terminal", () => {
       { tty: true, columns: 80, env: { KB_ACCESSIBLE: "1", NO_COLOR: "1" } },
     );
     expect(out).not.toMatch(/[^\0-\x7f]|##|share/);
-    expect(out).toContain("41 runs  65 % ok  14 failed  p50 2.9 s  p95 11.4 s\n");
+    expect(out).toContain("41 runs  40 ended: 65 % ok  14 failed  p50 2.9 s  p95 11.4 s\n");
   });
 
   test("-o wide shows all tables", async () => {

@@ -1,3 +1,4 @@
+import { commandLine } from "../../../lib/command-line.ts";
 import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { bytesOf } from "../../../lib/collect.ts";
@@ -65,7 +66,9 @@ export async function readQuestions(input: QuestionInput, context: Context) {
   if (!file || (questions && queries))
     throw usage(
       file ? "the questions are given twice" : "missing argument: <questions>",
-      "give the file of questions once: kb eval Handbook questions.jsonl",
+      file
+        ? "give the file of questions once"
+        : `questions for it are made by ${commandLine("kb questions", [context.enteredName(dataset_id), "questions.jsonl"])}`,
     );
   const bytes = await readBytes(file, host);
   if (isYaml(file.name) && !(await isList(bytes))) {

@@ -59,7 +59,10 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
   }
   if (given !== undefined) return examine({ text: given, source: "--key-file" }, signIn, context);
   if (context.options.input) return askForKey(signIn, context);
-  if (existing.base_url === baseUrl || input.no_check) return { key: undefined };
+  // An application without a key would be none, however the rest of its profile is stored.
+  const { app } = context.options.flags;
+  const isNew = app !== undefined && storedKey(existing, app) === undefined;
+  if (input.no_check || (existing.base_url === baseUrl && !isNew)) return { key: undefined };
   throw usage(
     "no key was given",
     "pass it with --key-file FILE (- for stdin) or --key-command; --no-check stores the address alone",

@@ -26,7 +26,7 @@ const pages: Readonly<Record<string, string>> = {
  */
 export async function* run(
   { directory, overwrite = false }: Input<typeof skillParams>,
-  { host: { files } }: Context,
+  { host: { files }, summary }: Context,
 ): AsyncGenerator<{ file: string; action: "written" | "unchanged" }> {
   const targets = await Promise.all(
     Object.entries(pages).map(async ([name, text]) => {
@@ -46,4 +46,5 @@ export async function* run(
     }
     yield { file, action: present === text ? "unchanged" : "written" };
   }
+  summary(`the skill is in ${join(directory, NAME)}`);
 }

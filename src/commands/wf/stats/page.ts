@@ -48,10 +48,12 @@ function tilesOf({ figures, before }: StatsData): Tile[] {
     return [{ label, value, tone, note: change ? `${change} since before` : undefined }];
   };
   const seconds = (value: number | null) => value && formatSeconds(value);
+  const calm = figures.partial ? "warn" : "good";
+  const tone = failed_runs > 0 ? "bad" : calm;
   const share = failed === null ? "" : ` (${formatPercent(failed)})`;
   return [
     ...tile("runs", groupDigits(runs)),
-    ...tile("failed_runs", `${groupDigits(failed_runs)}${share}`, failed_runs > 0 ? "bad" : "good"),
+    ...tile("failed_runs", `${groupDigits(failed_runs)}${share}`, tone),
     ...tile("p50", seconds(figures.p50) || null),
     ...tile("p95", seconds(figures.p95) || null),
     ...tile("tokens", figures.tokens === null ? null : groupDigits(figures.tokens)),

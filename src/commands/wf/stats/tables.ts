@@ -269,14 +269,21 @@ export function titleOf(
 
 /** How many runs there were, how they ended, and how long they took. */
 function totalParts(
-  { runs, succeeded, partial, failed_runs, p50, p95 }: StatsFigures,
+  { runs, ended, succeeded, partial, failed_runs, p50, p95 }: StatsFigures,
   periods: StatsData["periods"]["rows"] = [],
 ): TextPart[] {
   const parts: TextPart[] = [{ text: `${groupDigits(runs)} ${runs === 1 ? "run" : "runs"}` }];
   if (succeeded !== null) {
-    const tone = failed_runs === 0 ? "good" : undefined;
-    parts.push({ text: `${formatPercent(succeeded + (partial ?? 0))} ok`, tone });
+    const isGood = failed_runs === 0 && !partial;
+    // How the others end is open.
+    const base = ended < runs ? `${groupDigits(ended)} ended: ` : "";
+    parts.push({
+      text: `${base}${formatPercent(succeeded)} ok`,
+      tone: isGood ? "good" : undefined,
+    });
   }
+  if (partial)
+    parts.push({ text: `${groupDigits(Math.round(partial * ended))} partly`, tone: "warn" });
   if (failed_runs > 0) {
     const trend = trendOf("failed_runs", periods);
     parts.push({ text: `${groupDigits(failed_runs)} failed`, tone: "bad", trend });
@@ -288,13 +295,12 @@ function totalParts(
 }
 
 /** Other figures; zeros are omitted. */
-function otherParts({ running, paused, ended, partial, stopped, ...figures }: StatsFigures) {
+function otherParts({ running, paused, ended, stopped, ...figures }: StatsFigures) {
   const runsOf = (share: number | null) => Math.round((share ?? 0) * ended);
   const parts: readonly (readonly [number | null, string])[] = [
     [running, "running"],
     [paused, "paused"],
     [runsOf(stopped), "stopped"],
-    [runsOf(partial), "succeeded partially"],
     [figures.steps, "steps"],
     [figures.tokens, "tokens"],
     [figures.tokens_p95, "tokens per run (p95)"],
