@@ -454,7 +454,7 @@ export interface Operations {
     input?: {},
     options?: RequestOptions,
   ): Promise<JsonObject & { readonly id: string }>;
-  /** Show the form of a paused run: `GET /form/human_input/{form_token}`. */
+  /** Get form: `GET /form/human_input/{form_token}`. */
   getChatflowHumanInputForm(
     input: {
       /** Form token from the event of the pause */

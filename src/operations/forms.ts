@@ -40,9 +40,7 @@ const form_token = path.text("Form token from the event of the pause", {
 
 export const getForm = wfOperation({
   id: "getChatflowHumanInputForm",
-  command: "wf form show <token>",
   action: "get form",
-  summary: "Show the form of a paused run",
   route: "GET /form/human_input/{form_token}",
   params: { form_token },
   knownErrors: [

@@ -192,6 +192,11 @@ test("runs of the application are completed, newest first, with their status and
     newest,
     `${paused.out.trim()}\tpaused, 2m ago`,
   ]);
+  const [token = ""] = await values(["--app", "review", "form", "submit", ""], world, "wf").then(
+    (all) => all.filter((each) => each !== "last"),
+  );
+  const form = await run(["wf", "--app", "review", "form", "show", token, "-o", "json"], at(5));
+  expect(form.exit, form.err).toBe(0);
   const [older = "", newer = ""] = ids;
   expect(await values(["events", newer, older.slice(0, 20)], world, "wf")).toEqual([older]);
   for (const command of ["wait", "stop", "open"])

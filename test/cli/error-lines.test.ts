@@ -30,6 +30,7 @@ const cannot: readonly (readonly [command: RegExp, exit: number, why: string])[]
   [/^kb doctor$/, 4, "finds the wrong key, which is what it says"],
   [/^kb copy H --name H$/, 5, "the name is taken, which was what was asked for"],
   [/^kb export H \S+\/d$/, 2, "the directory is not empty, which the line did not know"],
+  [/^wf form show last$/, 3, "no run waits for a form"],
   [/^wf test init --from (feedback|annotations) /, 3, "there is nothing to make tests of"],
 ];
 

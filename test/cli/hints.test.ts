@@ -262,6 +262,7 @@ const scenes: readonly Scene[] = [
   { line: "kb list --token x" },
   { line: "kb doc list 'Hand book' -q --json name,id" },
   { line: "wf --app tolerant timeline last" },
+  { line: "wf --app tolerant form show", unless: "no run waits" },
   { line: "kb copy 'Hand book' --name Copy" },
   { line: "kb copy 'Hand book' --name Copy" },
   { line: "kb plan $dir/type.yaml" },

@@ -10,7 +10,7 @@ import { rulesOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
 import type { Flag, OwnFlag, SharedFlag } from "../parse/shared-flags.ts";
-import { appNames, fetchNames, runIds } from "./remote-names.ts";
+import { appNames, fetchNames, formTokens, runIds } from "./remote-names.ts";
 
 /** Source of the candidates for a place: words, a lookup, or the files of the shell. */
 type Source = readonly string[] | "files" | Lookup;
@@ -223,6 +223,8 @@ const paramValues: Readonly<Record<string, Source>> = {
   "sandbox command": "files",
   "stop task_id": runs,
   "open workflow_run_id": runs,
+  "form show form_token": forms,
+  "form submit form_token": forms,
   "timeline run": recordings,
   "diff a": recordings,
   "diff b": recordings,
@@ -273,19 +275,24 @@ async function profileNames({ host }: Cursor): Promise<Candidate[]> {
   ];
 }
 
-/** Runs of the application that are not on the line yet, after `last` where the command takes it. */
-async function runs({ place: { line }, host }: Cursor): Promise<Candidate[]> {
-  const { command, flags, positionals } = line;
+/** Runs of the application. */
+function runs(at: Cursor): Promise<Candidate[]> {
+  return chosen(at, runIds);
+}
+
+/** Forms of the application that wait. */
+function forms(at: Cursor): Promise<Candidate[]> {
+  return chosen(at, formTokens);
+}
+
+/** What a command chooses from that is not on the line yet, after `last` where the command takes it. */
+async function chosen({ place, host }: Cursor, list: typeof runIds): Promise<Candidate[]> {
+  const { command, flags, positionals } = place.line;
   if (!command) return [];
   const takesNewest = rulesOf(command)?.chosen && positionals.length === 0;
   const newest = takesNewest ? [{ value: NEWEST, help: "the newest" }] : [];
-  const known = await runIds({ command, flags }, host).catch(() => []);
-  return [
-    ...newest,
-    ...known
-      .filter(({ name }) => !positionals.includes(name))
-      .map(({ name, about }) => ({ value: name, help: about })),
-  ];
+  const known = await list({ command, flags }, host).catch(() => []);
+  return [...newest, ...known.filter(({ value }) => !positionals.includes(value))];
 }
 
 /** Runs, where the files of the shell are recordings. */

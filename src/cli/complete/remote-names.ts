@@ -1,4 +1,4 @@
-import { runsOfApplication } from "../../commands/wf/index.ts";
+import { formsOfApplication, runsOfApplication } from "../../commands/wf/index.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
@@ -46,6 +46,12 @@ export async function fetchNames(
   });
 }
 
+/** A run or a form, with what it is. */
+interface Choice {
+  readonly value: string;
+  readonly help: string;
+}
+
 /** Runs that are offered: more are no help at a prompt. */
 const MAX_RUNS = 20;
 
@@ -56,15 +62,13 @@ const MAX_RUNS = 20;
 export async function runIds(
   query: Pick<NameQuery, "command" | "flags">,
   host: Host,
-): Promise<readonly { readonly name: string; readonly about: string }[]> {
+): Promise<readonly Choice[]> {
   const times = timesFor({ times: "relative", now: () => host.now() }, true);
-  const found: { name: string; about: string }[] = [];
+  const found: Choice[] = [];
   const search = inSession(query, host, async ({ context }) => {
     for await (const { id, status, savedAt, startedAt } of runsOfApplication(context)) {
-      found.push({
-        name: id,
-        about: `${status}, ${times.text(new Date(savedAt || startedAt * 1000))}`,
-      });
+      const at = times.text(new Date(savedAt || startedAt * 1000));
+      found.push({ value: id, help: `${status}, ${at}` });
       if (found.length === MAX_RUNS) return;
     }
   });
@@ -72,6 +76,23 @@ export async function runIds(
     if (found.length === 0) throw error;
   });
   return found;
+}
+
+/** Tokens of the forms that wait, the newest first, with what they ask and until when. */
+export async function formTokens(
+  query: Pick<NameQuery, "command" | "flags">,
+  host: Host,
+): Promise<readonly Choice[]> {
+  const times = timesFor({ times: "relative", now: () => host.now() }, true);
+  return inSession(query, host, async ({ context }) => {
+    const found: Choice[] = [];
+    for await (const { token, node, run, expires } of formsOfApplication(context)) {
+      const until = expires === null ? [] : [`until ${times.text(new Date(expires * 1000))}`];
+      const help = [node ?? "a form", `run ${run.slice(0, 8)}`, ...until].join(", ");
+      if (found.push({ value: token, help }) === MAX_RUNS) break;
+    }
+    return found;
+  });
 }
 
 /** Names of the applications of the profile in use. */

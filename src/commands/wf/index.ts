@@ -45,6 +45,7 @@ export const workflowFeatures: readonly Feature[] = [
     testAccept: () => import("./test/review/accept.ts"),
   }),
   tasks("form", () => import("./forms/command.ts"), {
+    formShow: async () => ({ run: (await import("./forms/choose-form.ts")).showForm }),
     formSubmit: () => import("./forms/dialog.ts"),
     formList: () => import("./forms/list.ts"),
   }),
@@ -85,6 +86,11 @@ export { wfRules } from "./rules/index.ts";
 /** The runs of the application, newest first, as `last` and the question for one see them. */
 export async function* runsOfApplication(context: Context) {
   yield* (await import("./runs/index.ts")).newestRuns(context);
+}
+
+/** The forms of the application that can be submitted, newest first. */
+export async function* formsOfApplication(context: Context) {
+  yield* (await import("./forms/choose-form.ts")).openForms(context);
 }
 
 /** The runs of the server that were started or followed on this machine, by ID, newest first. */

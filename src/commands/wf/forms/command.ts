@@ -21,14 +21,31 @@ export const formSubmitParams = {
   user: userInBody,
 };
 
+/** What finds the form that is meant. */
+const findsForms = [listWorkflowLogs, streamRunEvents];
+
+export const formShowParams = { form_token: getForm.params.form_token };
+
+export const formShow = task({
+  command: "wf form show [token]",
+  tool: {},
+  summary: "Show the form of a paused run",
+  params: formShowParams,
+  returns: getForm.returns,
+  sends: findsForms,
+  wraps: getForm,
+  effect: "reads",
+  examples: ["wf --app review form show $TOKEN", "wf --app review form show $TOKEN -o json"],
+});
+
 export const formSubmit = task({
-  command: "wf form submit <token>",
+  command: "wf form submit [token]",
   summary: "Submit the form of a paused run so that it continues",
   about:
     "On a terminal it shows the form and prompts for the action and for missing inputs. Inputs are\nchecked against the form; files are uploaded first.",
   params: formSubmitParams,
   returns: withNamePath("form_token", record("form_token action inputs")),
-  sends: [getForm, uploadFile],
+  sends: [getForm, uploadFile, ...findsForms],
   wraps: submitForm,
   effect: "writes",
   exits: ["paused"],

@@ -9,6 +9,7 @@ export {
   uploadInputFiles,
 } from "./fields.ts";
 export type { Field, NamedInputs } from "./fields.ts";
+export { chooseForm } from "./choose-form.ts";
 export { noticeForms } from "./list.ts";
 export {
   checkAndSubmitForm,

@@ -32,10 +32,7 @@ export async function* run(
   const since = secondsIn(input.created_at__after, Math.ceil) ?? now - WEEK;
   let count = 0;
   let unreadable = 0;
-  const { runs, incomplete } = await findPausedRuns(since, context);
-  const reading = mapConcurrent(runs, context.api.limitConcurrency(), ([run, log]) =>
-    readForms(run, log, now, context),
-  );
+  const { reading, incomplete } = await waitingForms({ since, now }, context);
   for await (const forms of reading) {
     count += forms.length;
     unreadable += forms.filter(({ node }) => node === null).length;
@@ -54,6 +51,21 @@ export async function* run(
     );
   else if (count === 0 && input.created_at__after === undefined)
     await notice("only runs of the last 7 days were read; --since reads older ones");
+}
+
+/**
+ * The forms of the paused runs since a Unix second, a list for each run, the newest first. `incomplete` is why
+ * the log may lack some.
+ */
+export async function waitingForms(
+  { since, now }: { readonly since?: number; readonly now: number },
+  context: Context,
+) {
+  const { runs, incomplete } = await findPausedRuns(since ?? now - WEEK, context);
+  const reading = mapConcurrent(runs, context.api.limitConcurrency(), ([run, log]) =>
+    readForms(run, log, now, context),
+  );
+  return { reading, incomplete };
 }
 
 /** ms to wait for the pause in the events of a paused run. */

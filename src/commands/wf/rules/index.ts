@@ -11,6 +11,15 @@ const aRun = {
     (await import("../runs/index.ts")).chooseRun(typed, chosen, context),
 } satisfies Omit<ChosenArgument, "command">;
 
+/** A form by `last`, by its run, or asked for on a terminal. */
+const aForm = {
+  param: "form_token",
+  kind: "any",
+  help: "last is that of the newest run, a run ID that of this run; a terminal asks for it",
+  choose: async (typed, chosen, context) =>
+    (await import("../forms/index.ts")).chooseForm(typed, chosen, context),
+} satisfies Omit<ChosenArgument, "command">;
+
 /** The five types of audio that the server accepts, by name, whatever the content is (server §18). */
 const audioTypes: Readonly<Record<string, string>> = {
   mp3: "audio/mp3",
@@ -23,6 +32,8 @@ const audioTypes: Readonly<Record<string, string>> = {
 /** What the commands of applications that are one request do besides. */
 export const wfRules: Readonly<Record<string, CommandRules>> = {
   "wf show": { chosen: { ...aRun, command: "wf show" } },
+  "wf form show": { chosen: { ...aForm, command: "wf form show" } },
+  "wf form submit": { chosen: { ...aForm, command: "wf form submit" } },
   "wf retry": { chosen: { ...aRun, command: "wf retry" } },
   "wf wait": { chosen: { ...aRun, command: "wf wait" } },
   "wf events": { chosen: { ...aRun, command: "wf events" } },
