@@ -31,8 +31,8 @@ interface Cluster {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Directories instead of the mounted ones, by mount path. */
   readonly mounts: Readonly<Record<string, string>>;
-  /** Which pods to kill with SIGKILL when they print their first line; `attempt` starts at 0. */
-  readonly kills?: (index: number, attempt: number) => boolean;
+  /** When to kill the first pod of each index that still runs, with SIGKILL. */
+  readonly kill?: Promise<void>;
 }
 
 /**
@@ -50,8 +50,9 @@ export async function playJob({ spec }: IJob, cluster: Cluster): Promise<PlayedJ
 
   const runIndex = async (index: number): Promise<void> => {
     for (let failures = 0, attempt = 0; !stop.signal.aborted; attempt++) {
-      const kill = cluster.kills?.(index, attempt) ?? false;
-      const pod = await runPod(spec, index, { ...cluster, indexed, kill, signal: stop.signal });
+      const { kill: first, ...rest } = cluster;
+      const kill = attempt === 0 ? first : undefined;
+      const pod = await runPod(spec, index, { ...rest, indexed, kill, signal: stop.signal });
       pods.push(pod);
       if (pod.exit === 0) return;
       const action = actionOn(pod.exit, spec.podFailurePolicy?.rules ?? []);
@@ -86,9 +87,9 @@ function actionOn(exit: number, rules: Rules): string {
 async function runPod(
   { template }: JobSpec,
   index: number,
-  cluster: Cluster & {
+  cluster: Omit<Cluster, "kill"> & {
     readonly indexed: boolean;
-    readonly kill: boolean;
+    readonly kill: Promise<void> | undefined;
     readonly signal: AbortSignal;
   },
 ): Promise<EndedPod> {
@@ -108,9 +109,9 @@ async function runPod(
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk: Buffer) => {
       output += chunk.toString();
-      if (cluster.kill) child.kill("SIGKILL");
     });
   }
+  void cluster.kill?.then(() => child.kill("SIGKILL"));
   const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
   cluster.signal.removeEventListener("abort", onDelete);
   return { index, exit: code ?? 128 + constants.signals[signal ?? "SIGKILL"], output };

@@ -26,15 +26,19 @@ async function cluster(options: Parameters<typeof testSandbox>[0] = {}) {
 }
 
 test("a killed pod is replaced; the finishing job deletes what has no file", async () => {
-  const { sandbox, env, mounts, volume, names } = await cluster();
-  // Some files are there at once; the others take longer than this process takes to kill a pod.
-  sandbox.setFaults([
-    parseFault("POST /datasets/*/document/create-by-file delay=4s skip=3 times=9"),
-  ]);
+  let [uploads, areUnderWay] = [0, () => {}];
+  const kill = new Promise<void>((resolve) => (areUnderWay = resolve));
+  const { sandbox, env, mounts, volume, names } = await cluster({
+    onRequest({ path }) {
+      if (!path.includes("/document/create-by-text") || ++uploads !== 6) return;
+      sandbox.setFaults([]);
+      areUnderWay();
+    },
+  });
+  // Three files are there at once; the other uploads are under way when their pods are killed.
+  sandbox.setFaults([parseFault("POST /datasets/*/document/create-by-text delay=1h skip=3")]);
   writeFileSync(join(volume, "former.md"), "This page will be removed.\n");
-  // Each of three shards is killed when it has said what became of its first file.
-  const kills = (index: number, attempt: number) => attempt === 0 && index < 3;
-  const played = await playJob(sync, { env, mounts, kills });
+  const played = await playJob(sync, { env, mounts, kill });
   expect(played.status, played.pods.map(({ output }) => output).join("\n")).toBe("Complete");
   const dead = played.pods.filter(({ exit }) => exit === 137).map(({ index }) => index);
   expect(dead.length).toBeGreaterThan(0);
