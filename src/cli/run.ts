@@ -7,7 +7,7 @@ import { versionLine } from "../lib/version.ts";
 import { commandsOf } from "./parse/command-list.ts";
 import { takesEach } from "./parse/shared-flags.ts";
 import type { Globals } from "./parse/shared-flags.ts";
-import { startsWith } from "./parse/command.ts";
+import { commandsBelow } from "./parse/command.ts";
 import type { Command } from "./parse/command.ts";
 import { parseLine } from "./parse/parser.ts";
 import { emptyRequestLog } from "./trace/request-log.ts";
@@ -105,10 +105,9 @@ async function requireMeant(
   const { words: group, positionals, params } = command;
   const [name = ""] = positionals.map((each) => each.name);
   const word = typed[name];
-  const isBelow = (each: Command) =>
-    each.words.length > group.length && startsWith(each.words, group);
-  if (typeof word !== "string" || params[name]?.kind !== "text" || !commands.some(isBelow)) return;
-  const known = commands.filter(isBelow).flatMap(({ words }) => words[group.length] ?? []);
+  if (typeof word !== "string" || params[name]?.kind !== "text") return;
+  const known = commandsBelow(group, commands).flatMap(({ words }) => words[group.length] ?? []);
+  if (known.length === 0) return;
   const { commandElsewhere } = await import("./errors/elsewhere.ts");
   if (commandElsewhere(word, group, known) === undefined) return;
   const { lineError } = await import("./errors/line-error.ts");

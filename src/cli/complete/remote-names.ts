@@ -52,48 +52,44 @@ interface Choice {
   readonly help: string;
 }
 
-/** Runs that are offered: more are no help at a prompt. */
+/** Runs or forms that are offered: more are no help at a prompt. */
 const MAX_RUNS = 20;
 
-/**
- * Runs of the application, newest first, with their status and time: those that are found within the time
- * limit, since each run of a chat takes a request.
- */
-export async function runIds(
-  query: Pick<NameQuery, "command" | "flags">,
-  host: Host,
-): Promise<readonly Choice[]> {
-  const times = timesFor({ times: "relative", now: () => host.now() }, true);
-  const found: Choice[] = [];
-  const search = inSession(query, host, async ({ context }) => {
-    for await (const { id, status, savedAt, startedAt } of runsOfApplication(context)) {
-      const at = times.text(new Date(savedAt || startedAt * 1000));
-      found.push({ value: id, help: `${status}, ${at}` });
-      if (found.length === MAX_RUNS) return;
-    }
-  });
-  await search.catch((error: unknown) => {
-    if (found.length === 0) throw error;
-  });
-  return found;
-}
+/** The first choices of a list, those that are found within the time limit: each may take a request. */
+const firstOf =
+  <T>(
+    list: (context: Session["context"]) => AsyncIterable<T>,
+    choiceOf: (each: T, timeText: (ms: number) => string) => Choice,
+  ) =>
+  async (query: Pick<NameQuery, "command" | "flags">, host: Host): Promise<readonly Choice[]> => {
+    const times = timesFor({ times: "relative", now: () => host.now() }, true);
+    const found: Choice[] = [];
+    const search = inSession(query, host, async ({ context }) => {
+      for await (const each of list(context)) {
+        found.push(choiceOf(each, (ms) => times.text(new Date(ms))));
+        if (found.length === MAX_RUNS) return;
+      }
+    });
+    await search.catch((error: unknown) => {
+      if (found.length === 0) throw error;
+    });
+    return found;
+  };
+
+/** Runs of the application, newest first, with their status and time. */
+export const runIds = firstOf(
+  runsOfApplication,
+  ({ id, status, savedAt, startedAt }, timeText) => ({
+    value: id,
+    help: `${status}, ${timeText(savedAt || startedAt * 1000)}`,
+  }),
+);
 
 /** Tokens of the forms that wait, the newest first, with what they ask and until when. */
-export async function formTokens(
-  query: Pick<NameQuery, "command" | "flags">,
-  host: Host,
-): Promise<readonly Choice[]> {
-  const times = timesFor({ times: "relative", now: () => host.now() }, true);
-  return inSession(query, host, async ({ context }) => {
-    const found: Choice[] = [];
-    for await (const { token, node, run, expires } of formsOfApplication(context)) {
-      const until = expires === null ? [] : [`until ${times.text(new Date(expires * 1000))}`];
-      const help = [node ?? "a form", `run ${run.slice(0, 8)}`, ...until].join(", ");
-      if (found.push({ value: token, help }) === MAX_RUNS) break;
-    }
-    return found;
-  });
-}
+export const formTokens = firstOf(formsOfApplication, ({ token, node, run, expires }, timeText) => {
+  const until = expires === null ? [] : [`until ${timeText(expires * 1000)}`];
+  return { value: token, help: [node ?? "a form", `run ${run.slice(0, 8)}`, ...until].join(", ") };
+});
 
 /** Names of the applications of the profile in use. */
 export async function appNames(

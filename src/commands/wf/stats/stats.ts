@@ -54,7 +54,9 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   const results = evaluateGate(conditions, figureScope, [{ subject: data.figures }]);
   const all = { ...data, conditions: results };
   const notes = notesOn(runs.all, input, incomplete);
-  const isAsked = from === undefined && context.options.terminal;
+  // Only the screen shows it.
+  const isScreen = [undefined, "grid"].includes(context.options.format);
+  const isAsked = from === undefined && context.options.terminal && isScreen;
   const application = isAsked ? (await knownApplication(context))?.name : undefined;
   const screen = {
     notes,
