@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -472,6 +473,16 @@ describe("profiles", () => {
       exit: 2,
       err: "error: no sandbox is running\nhint: start one: `kb sandbox`\n",
     });
+  });
+
+  test("on a terminal errors are text, also of lines that ask for JSON", async () => {
+    const flag = await run("kb list --bogus --json name", { tty: true });
+    expect(stripVTControlCharacters(flag.err)).toMatch(/^error: unknown flag: --bogus\n/);
+    const filter = await run("kb list --jq .data[", { tty: true });
+    expect(filter.err).toMatch(
+      /^error: --jq: syntax error, unexpected end of file.* at column \d+\n$/,
+    );
+    expect((await run("kb list --bogus --json name")).err).toMatch(/^\{"error":/);
   });
 
   test("on a terminal an empty list has a notice, an empty --jq result has none", async () => {

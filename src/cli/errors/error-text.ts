@@ -151,10 +151,12 @@ function errorStyle({ argv, globals }: FailedLine, { output }: RequestLog, host:
   return {
     json:
       host.env["KB_ERROR_FORMAT"] === "json" ||
-      chosen === "json" ||
-      chosen === "jsonl" ||
-      (globals.jq !== undefined && !host.stderr.isTTY) ||
-      (format === undefined && typed),
+      // Results as JSON are for programs; errors on a terminal are for people still.
+      (!host.stderr.isTTY &&
+        (chosen === "json" ||
+          chosen === "jsonl" ||
+          globals.jq !== undefined ||
+          (format === undefined && typed))),
     color,
     columns: host.stderr.columns,
     verbosity: Math.max(debug || 0, letters.replaceAll("-", "").length),

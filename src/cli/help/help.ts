@@ -246,7 +246,7 @@ function programPage(program: string, commands: readonly Command[], brief: boole
   return [
     abouts[program] ?? "",
     { lines: [`Usage: ${program} <command> [flags]`] },
-    `Sign in with \`${program} login\`, or try it without an account: \`${program} sandbox -- sh\`.`,
+    `Sign in with \`${program} login\`, or try it first: \`${program} sandbox --ephemeral -- bash\`.`,
     { title: "Commands", rows: groups.map(([title, words]) => [title, words.join(", ")]) },
     {
       title: "More help",

@@ -82,7 +82,9 @@ export async function checkFilter(filter: string, style: Style): Promise<void> {
     await run("", filter, style);
   } catch (error) {
     if (error instanceof CliError) throw error;
-    throw usage(`--jq: ${messageOf(error)}`);
+    // The rest is a picture of the filter over several lines, which the user can see already.
+    const [message = ""] = messageOf(error).split(":\n");
+    throw usage(`--jq: ${message.replace("at <top-level>, line 1, ", "at ")}`);
   }
 }
 
