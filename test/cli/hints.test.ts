@@ -255,7 +255,6 @@ const scenes: readonly Scene[] = [
   { line: "kb doc rename 'Hand book' hidden.md x.md" },
   { line: "kb doc update 'Hand book' leave.md --name x.md" },
   { line: "kb list --web" },
-  { line: "kb ls" },
   { line: "kb doc list 'Hand book' --web" },
   { line: "kb list 'Hand book'" },
   { line: "kb eval 'Hand book'", unless: "the questions have to be made by somebody" },

@@ -1,6 +1,6 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
-import { argumentOf, commandsBelow, startsWith, withChosen } from "./command.ts";
+import { aliasesOf, argumentOf, commandsBelow, startsWith, withChosen } from "./command.ts";
 import type { Command } from "./command.ts";
 import { flagsOf, sharedFlags } from "./shared-flags.ts";
 import type { Flag, Globals, OwnFlag, SharedFlag } from "./shared-flags.ts";
@@ -87,7 +87,8 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
       if (children.has(child.name())) enter(child, [...path, child.name()]);
     });
     const next = wordAfter(path, words) ?? "";
-    for (const child of children.has(next) ? [next] : children) node.command(child);
+    for (const child of children.has(next) ? [next] : children)
+      node.command(child).aliases(aliasesOf(child, [program, ...path], all));
   };
   enter(root, []);
   try {
