@@ -299,9 +299,9 @@ async function recorded(
       context,
     );
   };
-  if (backup === undefined)
-    session.backUp = () => start(join(context.host.directories.data, "backups"));
-  if (backup !== undefined) await start(backup);
+  const directory = join(context.host.directories.data, "backups");
+  if (backup === undefined) session.backUp = () => start(directory);
+  else await start(backup === true ? directory : backup);
   return around(values(), session, async (wrote) => end?.(wrote));
 }
 

@@ -187,10 +187,10 @@ function describe(node: Commander, command: Command, line: readonly string[]): v
 
 /**
  * Throws usage where a flag of the command stands in the place of a value: commander would take it for the
- * value, and `--backup -y` back up to a directory `-y`.
+ * value, and `--profile -q` look for a profile `-q`.
  */
 function requireValue(flag: Flag, line: readonly string[], all: readonly Flag[]): void {
-  if (flag.value === undefined || flag.bareValue !== undefined) return;
+  if (flag.value === undefined || flag.usage.endsWith("]")) return;
   const end = line.indexOf("--");
   const words = end < 0 ? line : line.slice(0, end);
   const next = words.find(

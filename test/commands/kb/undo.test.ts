@@ -354,5 +354,15 @@ describe("the prompt before a delete", () => {
     expect((await kb("doc", "show", "Base", "asked.md")).exit).toBe(3);
     await server.done(["kb", "undo", "-y"], { folder: join(home, "asked") });
     expect((await kb("doc", "show", "Base", "asked.md")).exit).toBe(0);
+    // Before a flag and at the end of a line, --backup needs no directory.
+    for (const flags of [
+      ["--backup", "-y"],
+      ["-y", "--backup"],
+    ]) {
+      const own = { folder: join(home, "asked") };
+      const deleted = await server.cli(["kb", "doc", "delete", "Base", "asked.md", ...flags], own);
+      expect(deleted.err).toContain(/to (\S+) \(snapshot/.exec(ran.err)?.[0]?.slice(0, -10));
+      await server.done(["kb", "undo", "-y"], own);
+    }
   });
 });
