@@ -133,7 +133,7 @@ const groups = {
     flag("--jq <filter>", "Filter the JSON with a jq expression; strings are printed raw", prints),
     flag(
       "--columns <paths>",
-      "Columns to show, comma-separated; list them with --columns help",
+      "Columns to show, comma-separated; +NAME adds one to the default ones; list them with --columns help",
       (command) => prints(command) && command.returns.kind !== "report",
     ),
     flag("--no-headers", "Omit the header row", prints),
