@@ -64,6 +64,10 @@ export function firstNames(names: readonly string[], most = 5): string {
 export const isUuid = (text: string): boolean =>
   /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
+/** A name as a word of a command line: one that looks like a flag or an ID gets the prefix `name:`. */
+export const nameWord = (name: string): string =>
+  /^(-|id:|name:)/i.test(name) || isUuid(name) ? `name:${name}` : name;
+
 /** Characters of a UUID that are enough to look it up. */
 const MIN_PREFIX = 8;
 

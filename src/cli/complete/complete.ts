@@ -1,7 +1,7 @@
 import { readProfiles, sandboxProfile } from "../../config/profiles.ts";
 import type { Host } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
-import { isUuid, NEWEST } from "../../lib/text.ts";
+import { NEWEST, nameWord } from "../../lib/text.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/style.ts";
 import { topicNames } from "../help/groups.ts";
@@ -346,11 +346,7 @@ const references =
     const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
     const names = await fetchNames(noun, { command, flags, within, typed: start }, host);
     return names
-      .map((name) => (start === typed ? asTyped(name) : `name:${name}`))
+      .map((name) => (start === typed ? nameWord(name) : `name:${name}`))
       .filter((value) => !positionals.includes(value))
       .map((value) => ({ value, help: "" }));
   };
-
-/** A name that looks like a flag or an ID needs the prefix. */
-const asTyped = (name: string): string =>
-  /^(-|id:|name:)/i.test(name) || isUuid(name) ? `name:${name}` : name;
