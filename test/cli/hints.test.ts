@@ -238,6 +238,7 @@ const scenes: readonly Scene[] = [
   { line: "kb sync Synced $dir/off" },
   { line: "kb sync $dir/docs Synced" },
   { line: "kb doc list 'Hand book' leave" },
+  { line: "kb doc add 'Hand book' next.md --text T", world: { tty: true } },
   { line: "kb chunk export 'Hand book' none.csv --doc none" },
   { line: "kb doc delete 'Hand book' old.md --yes" },
   { line: "kb import $dir/exported --name Imported" },

@@ -60,6 +60,8 @@ export interface CommandRules {
   send?(input: Values, context: Context): Promise<unknown>;
   /** Explains a response by a notice. */
   explain?(response: unknown, context: Context): Promise<void>;
+  /** What the success message ends with: what comes next, for the words of the line. */
+  next?(typed: Values): string;
   /** Reads what is lost; undefined where that is only the object itself, or the server does not tell. */
   deletion?(ids: Values, call: ReadCall): Promise<Deletion | undefined>;
 }

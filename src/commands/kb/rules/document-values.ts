@@ -256,6 +256,9 @@ const indexSettings = ["indexing_technique", "embedding_model", "embedding_model
 /** Changes settings; waits where that makes the server index the knowledge base again. */
 export async function sendSettings(values: Values, context: Context): Promise<unknown> {
   const input = values as InputOf<typeof updateKnowledgeBase>; // checked against its parameters
+  const { dataset_id, name, ...others } = input;
+  if (name !== undefined && Object.values(others).every((each) => each === undefined))
+    context.success(`Renamed knowledge base ${context.enteredName(dataset_id)} to ${name}`);
   if (!input.rewrite && indexSettings.every((name) => values[name] === undefined))
     return context.api.call(updateKnowledgeBase, input);
   const { changeSettings } = await import("../models/index.ts");
