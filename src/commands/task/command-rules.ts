@@ -3,6 +3,13 @@ import type { Context } from "./command-spec.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** What rules ask about a path. */
+export interface PathFacts {
+  readonly isDirectory: boolean;
+  readonly isFile: boolean;
+  readonly size: number;
+}
+
 /** What is lost with a deleted object, as its prompt and its dry run say it. */
 export interface Deletion {
   /** Such as `297 documents, 480,574 words`. */
@@ -45,7 +52,7 @@ export interface ChosenArgument {
  */
 export interface CommandRules {
   /** Throws usage for a path that no command or another one takes, before it is read. */
-  checkPaths?(typed: Values, isDirectory: (path: string) => Promise<boolean>): Promise<void>;
+  checkPaths?(typed: Values, stat: (path: string) => Promise<PathFacts | null>): Promise<void>;
   /** Asks on a terminal for what the command line leaves open. */
   ask?(input: Values, context: Context): Promise<Values>;
   /** An argument that a task takes by a word such as `last`, and asks for on a terminal if it is missing. */

@@ -34,15 +34,13 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb doc add": { next, fill: async (filling) => (await documents()).fillAdded(filling) },
   "kb doc upload": {
     next,
-    checkPaths: async (...args) => (await documents()).rejectDirectories(...args),
-    explain: async (...args) => (await documents()).noticeEmpty(...args),
+    checkPaths: async (...args) => (await documents()).rejectUnfit(...args),
     fill: async (filling) => (await documents()).fillUploaded(filling),
   },
   "kb doc update": { next, fill: async (filling) => (await documents()).fillUpdated(filling) },
   "kb doc replace": {
     next,
-    checkPaths: async (...args) => (await documents()).rejectDirectories(...args),
-    explain: async (...args) => (await documents()).noticeEmpty(...args),
+    checkPaths: async (...args) => (await documents()).rejectUnfit(...args),
     fill: async (filling) => (await documents()).fillReplaced(filling),
   },
   "kb doc delete": { deletion: async (...args) => (await deletions()).ofDocument(...args) },
