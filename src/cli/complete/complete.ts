@@ -345,8 +345,6 @@ const references =
       .find((value) => value !== undefined);
     const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
     const names = await fetchNames(noun, { command, flags, within, typed: start }, host);
-    return names
-      .map((name) => (start === typed ? nameWord(name) : `name:${name}`))
-      .filter((value) => !positionals.includes(value))
-      .map((value) => ({ value, help: "" }));
+    const words = names.map((name) => (start === typed ? nameWord(name) : `name:${name}`));
+    return withoutHelp(words.filter((word) => !positionals.includes(word)));
   };
