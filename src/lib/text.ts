@@ -76,6 +76,9 @@ export const isIdPrefix = (text: string): boolean =>
   text.length >= MIN_PREFIX &&
   isUuid(`${text}${"00000000-0000-0000-0000-000000000000".slice(text.length)}`);
 
+/** May the text be the beginning of a UUID that is too short to stand for it? */
+export const isShortPrefix = (text: string): boolean => /^[0-9a-f]{3,7}$/i.test(text);
+
 /** What stands for the newest run in place of its ID. */
 export const NEWEST = "last";
 

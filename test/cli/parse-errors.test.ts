@@ -143,6 +143,11 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "quote text with spaces: `kb search HB 'what'\\''s new'`",
   ],
   [
+    ["kb", "delete", "C", "D", "-y"],
+    "too many arguments: expected 1, got 2",
+    "one at a time: `kb delete C`, `kb delete D`; quote a name with spaces: `kb delete 'C D'`",
+  ],
+  [
     ["kb", "show", "Team", "Handbook"],
     "too many arguments: expected 1, got 2",
     "quote names with spaces: `kb show 'Team Handbook'`",

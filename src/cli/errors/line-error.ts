@@ -185,6 +185,14 @@ function excessArguments(failure: Failure): Explanation {
     const purpose = meant === "keyword" ? "search" : "add a new name";
     return { message, hint: `quote names with spaces, or ${purpose}: ${shown}` };
   }
+  if (command.effect === "destroys" && node.args.length < 6) {
+    const each = node.args.slice(expected - 1).map((word) => line([...first, word]));
+    const whole = line([...first, node.args.slice(expected - 1).join(" ")]);
+    return {
+      message,
+      hint: `one at a time: ${each.join(", ")}; quote a name with spaces: ${whole}`,
+    };
+  }
   if (kind === "text" || kind === "ref") {
     const joined = [...first, node.args.slice(expected - 1).join(" ")];
     return {
