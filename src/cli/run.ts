@@ -94,7 +94,7 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
   await execute(parsed, { ...host, prompt: sanitizedPrompt(host) }, reported.requests);
 }
 
-/** Throws usage for `kb backup ls`, which would back up to a directory `ls`. */
+/** Throws usage for `kb backup rm`, which would back up to a directory `rm`. */
 async function requireMeant(
   {
     command,

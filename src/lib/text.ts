@@ -64,6 +64,10 @@ export function firstNames(names: readonly string[], most = 5): string {
 export const isUuid = (text: string): boolean =>
   /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
+/** A name as a word of a command line: one that looks like a flag or an ID gets the prefix `name:`. */
+export const nameWord = (name: string): string =>
+  /^(-|id:|name:)/i.test(name) || isUuid(name) ? `name:${name}` : name;
+
 /** Characters of a UUID that are enough to look it up. */
 const MIN_PREFIX = 8;
 
@@ -71,6 +75,9 @@ const MIN_PREFIX = 8;
 export const isIdPrefix = (text: string): boolean =>
   text.length >= MIN_PREFIX &&
   isUuid(`${text}${"00000000-0000-0000-0000-000000000000".slice(text.length)}`);
+
+/** May the text be the beginning of a UUID that is too short to stand for it? */
+export const isShortPrefix = (text: string): boolean => /^[0-9a-f]{3,7}$/i.test(text);
 
 /** What stands for the newest run in place of its ID. */
 export const NEWEST = "last";

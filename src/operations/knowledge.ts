@@ -202,7 +202,11 @@ export const deleteKnowledgeBase = kbOperation({
   route: "DELETE /datasets/{dataset_id}",
   params: { dataset_id },
   ...deletes,
-  examples: ["kb delete Handbook --yes", "kb delete Handbook --yes --if-exists"],
+  examples: [
+    "kb delete Handbook --yes",
+    "kb delete Handbook --yes --backup",
+    "kb delete Handbook --yes --if-exists",
+  ],
 });
 
 /** Content of the child chunk with the highest score. */

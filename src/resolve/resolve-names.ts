@@ -4,7 +4,7 @@ import { ApiError, CliError, notFound, refused, usage } from "../errors.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { isObject, valueAt } from "../lib/json.ts";
-import { isIdPrefix, isUuid, shortened, withSlashes } from "../lib/text.ts";
+import { isIdPrefix, isShortPrefix, isUuid, shortened, withSlashes } from "../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
@@ -288,7 +288,8 @@ async function unknownName(
   if (near !== undefined) return notFound(message, `did you mean ${JSON.stringify(near)}?`);
   const isMissing = noun === "kb" && lookup.effect === "writes";
   const create = isMissing ? `, or create it: ${commandLine("kb create", [text])}` : "";
-  return notFound(message, `names are case-sensitive; run ${run} to see them${create}`);
+  const rules = `names are case-sensitive${isShortPrefix(text) ? ", and of an ID at least 8 characters are needed" : ""}`;
+  return notFound(message, `${rules}; run ${run} to see them${create}`);
 }
 
 /** The names of the first page, where a keyword has kept them from being read. */

@@ -69,7 +69,7 @@ test.each([
   ],
   [["create", "x", "--indexing-technique=e"], ["--indexing-technique=economy"]],
   [
-    ["list", "-o", "js"],
+    ["ls", "-o", "js"],
     ["json", "jsonl"],
   ],
   [["-o", "ya"], ["yaml"]],

@@ -169,6 +169,11 @@ const uuid = "00000000-0000-4000-8000-000000000000";
 
 test.each<[string, string | Uint8Array, RegExp]>([
   ["missing.csv", "tag\na\n", /missing\.csv line 1: column name not found/],
+  [
+    "ids.txt",
+    "first\nsecond\n",
+    /line 1: unknown column "first"[^]*first line must name the columns; to put tag there: \(echo tag; cat \S+ids\.txt\) > with-header\.csv/,
+  ],
   ["unknown.csv", "tag,nmae\na,b\n", /line 1: unknown column "nmae"[^]*did you mean name\?/],
   ["semicolons.csv", "tag;name\na;b\n", /separate cells with commas/],
   ["twice.csv", "tag,name,name\na,b,c\n", /line 1: duplicate column name/],

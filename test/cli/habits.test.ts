@@ -31,6 +31,15 @@ const same: readonly (readonly [typed: string, means: string])[] = [
   ["kb search H -- -n", "kb search -- H -n"],
   ["kb create -- --json", "kb create -- --json"],
   ["kb api /datasets", "kb api GET /datasets"],
+  ["kb ls --all", "kb list --all"],
+  ["kb -p other ls", "kb list -p other"],
+  ["kb doc --json ls Handbook", "kb doc list Handbook --json"],
+  ["kb backup ls backups", "kb backup list backups"],
+  ["kb metadata built-in ls Handbook", "kb metadata built-in list Handbook"],
+  ["kb rm -- ls", "kb delete -- ls"],
+  ["kb doc rm Handbook rm", "kb doc delete Handbook rm"],
+  ["kb profile rm work", "kb profile remove work"],
+  ["wf form ls -q", "wf form list -q"],
 ];
 
 test.each(same)("%s is %s", (typed, means) => {
@@ -51,17 +60,11 @@ test.each(same)("%s is %s", (typed, means) => {
 
 /** Lines as other programs would have them, and the one that is suggested. */
 const suggested: readonly (readonly [typed: string, hint: string])[] = [
-  ["kb ls", "kb list"],
-  ["kb ls -p sandbox", "kb list -p sandbox"],
-  ["kb rm Handbook", "kb delete Handbook"],
   ["kb describe Handbook", "kb show Handbook"],
-  ["kb doc ls Handbook", "kb doc list Handbook"],
   ["kb doc create Handbook a.md", "kb doc add Handbook a.md"],
   ["kb doc cat Handbook a.md", "kb cat Handbook a.md"],
   ["kb tag mv a b", "kb tag rename a b"],
   ["kb tag add red Handbook", "kb tag bind red Handbook"],
-  ["kb chunk rm Handbook a.md", "kb chunk delete Handbook a.md"],
-  ["kb profile rm work", "kb profile remove work"],
   ["kb profile delete work", "kb profile remove work"],
   ["kb profile add work", "kb login work"],
   ["kb config list", "kb config explain"],
@@ -69,7 +72,7 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb upload Handbook a.md", "kb doc upload Handbook a.md"],
   ["kb diff a b", "kb verify a b"],
   ["kb restore backups", "kb backup restore backups"],
-  ["kb backup ls", "kb backup list"],
+  ["kb backup rm 1a2b", "kb backup prune"],
   ["kb version --short", "kb --version"],
   ["wf ps", "wf top"],
   ["wf ls", "wf logs"],

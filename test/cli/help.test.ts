@@ -179,6 +179,9 @@ test.each(["kb", "wf"] as const)(
 
 test("help and --help of a program print the same page; help of a command is its --help", async () => {
   expect(await cli(["kb", "--help"])).toEqual(await cli(["kb", "help"]));
+  expect(await cli(["kb", "help", "tag", "rm"])).toEqual(
+    await cli(["kb", "tag", "delete", "--help"]),
+  );
   expect(await cli(["kb", "help", "tag", "rename"])).toEqual(
     await cli(["kb", "tag", "rename", "--help"]),
   );

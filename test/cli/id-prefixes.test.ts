@@ -171,3 +171,14 @@ test.each([
 ])("%s suggests a name that exists", async (line, hint) => {
   expect((await ran(line)).err).toContain(hint);
 });
+
+test.each([
+  ["91e", true],
+  ["91E85BC", true],
+  ["91", false],
+  ["91x", false],
+])("%s may be a beginning of an ID that is too short: %j", async (text, expected) => {
+  const { exit, err } = await ran(`kb show ${text}`);
+  expect(exit).toBe(3);
+  expect(err.includes("and of an ID at least 8 characters are needed")).toBe(expected);
+});

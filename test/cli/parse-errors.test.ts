@@ -39,6 +39,11 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "--datasource-type, --datasource-info-list, --start-node-id and --is-published are required",
     "add --datasource-type (one of: local_file, online_document, website_crawl, online_drive)",
   ],
+  [
+    ["kb", "delete", "--backup", "Handbook", "-y"],
+    "missing argument: <kb>",
+    '--backup took "Handbook" as its value; without a value, write it last',
+  ],
   // commander.optionMissingArgument
   [
     ["kb", "create", "A", "--description"],
@@ -47,11 +52,6 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   ],
   [["kb", "list", "-o"], "--output needs a value", "--output <format>: Output format"],
   // a flag in the place of a value
-  [
-    ["kb", "delete", "H", "--backup", "-y"],
-    "--backup needs a value (<dir>), and -y is a flag",
-    "write --backup DIR -y; if -y is the value: --backup=-y",
-  ],
   [
     ["wf", "run", "--record", "-q"],
     "--record needs a value (<file>), and -q is a flag",
@@ -141,6 +141,11 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     ["kb", "search", "HB", "what's", "new"],
     "too many arguments: expected 2, got 3",
     "quote text with spaces: `kb search HB 'what'\\''s new'`",
+  ],
+  [
+    ["kb", "delete", "C", "D", "-y"],
+    "too many arguments: expected 1, got 2",
+    "one at a time: `kb delete C`, `kb delete D`; quote a name with spaces: `kb delete 'C D'`",
   ],
   [
     ["kb", "show", "Team", "Handbook"],

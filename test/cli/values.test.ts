@@ -12,7 +12,7 @@ const sources: Sources = {
   timeZone: () => "Asia/Tokyo",
   text: (path) => Promise.resolve(path === "a.json" ? '{"a":1}' : ""),
   file: (path) => Promise.resolve({ path, name: path }),
-  isDirectory: () => Promise.resolve(false),
+  stat: () => Promise.resolve(null),
 };
 const name = body.text("Name", { length: [1, 40] });
 const technique = body.choice(["high_quality", "economy"], "How");

@@ -73,7 +73,9 @@ describe("the confirmation of a deletion", () => {
   test("with --no-input there is no prompt", async () => {
     const ran = await server.cli(["kb", "delete", "Kept", "--no-input"], { tty: true });
     expect(ran.exit).toBe(2);
-    expect(ran.err).toMatch(/\nhint: pass --yes to skip the prompt\n$/);
+    expect(ran.err).toMatch(
+      /\nhint: pass --yes to skip the prompt, and --backup to be able to take it back\n$/,
+    );
   });
 });
 

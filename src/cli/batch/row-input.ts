@@ -2,6 +2,7 @@ import type { Values } from "../../api/request.ts";
 import type { BatchFile } from "../../commands/batch/index.ts";
 import type { Context } from "../../commands/task/command-spec.ts";
 import { usage } from "../../errors.ts";
+import { shellQuote } from "../../lib/command-line.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { rowPlace, unreadable } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
@@ -92,7 +93,8 @@ export async function checkRows(request: RowsToCheck): Promise<ReadRows> {
 }
 
 /** Column → its parameter, in the order of the columns. Throws for an unknown column. */
-function columnTargets({ command, file, isOther }: RowsToCheck): Map<string, ColumnTarget> {
+function columnTargets(request: RowsToCheck): Map<string, ColumnTarget> {
+  const { command, file, isOther } = request;
   const known = columnsOf(command);
   const targets = new Map<string, ColumnTarget>();
   for (const [column, place] of file.columns) {
@@ -100,7 +102,11 @@ function columnTargets({ command, file, isOther }: RowsToCheck): Map<string, Col
     const target = known.get(column);
     if (!target) {
       const problem = `unknown column ${JSON.stringify(column)}`;
-      throw unreadable(`${file.name} ${place}`, problem, columnHint(column, [...known.keys()]));
+      throw unreadable(
+        `${file.name} ${place}`,
+        problem,
+        columnHint(column, [...known.keys()], request),
+      );
     }
     targets.set(column, target);
   }
@@ -158,12 +164,24 @@ export function columnsOf(command: Command): Map<string, ColumnTarget> {
   return columns;
 }
 
-function columnHint(column: string, known: readonly string[]): string {
+function columnHint(column: string, known: readonly string[], request: RowsToCheck): string {
   if (/[;\t]/.test(column)) return "separate cells with commas";
   if (/^[[{]/.test(column)) return "write JSON as lines, one object per line";
   const near = didYouMean(column, known);
-  return near === undefined ? `valid columns: ${known.join(", ")}` : `did you mean ${near}?`;
+  if (near !== undefined) return `did you mean ${near}?`;
+  const { command, file, typed } = request;
+  const open = command.positionals.slice(wordsOf(command, typed).length)[0]?.word;
+  // `kb doc list Handbook -o name > ids`
+  return open !== undefined && file.columns.size === 1 && file.header !== undefined
+    ? `the first line must name the columns; to put ${open} there: (echo ${open}; cat ${shellQuote(file.name)}) > with-header.csv`
+    : `valid columns: ${known.join(", ")}`;
 }
+
+/** The words of the command line. */
+const wordsOf = (command: Command, typed: RowsToCheck["typed"]): string[] =>
+  command.positionals.flatMap(
+    ({ name }) => (typed[name] as string | readonly string[] | undefined) ?? [], // positionals are words
+  );
 
 /** The values of the command line for all rows; its words fill the positionals without a column. */
 function sharedTyped(
@@ -171,9 +189,7 @@ function sharedTyped(
   typed: Readonly<Record<string, TypedLine>>,
   byParam: ReadonlyMap<string, string>,
 ): Record<string, TypedLine> {
-  const words = command.positionals.flatMap(
-    ({ name }) => (typed[name] as string | readonly string[] | undefined) ?? [], // positionals are words
-  );
+  const words = wordsOf(command, typed);
   const shared: Record<string, TypedLine> = {};
   for (const [name, value] of Object.entries(typed)) {
     const param = command.params[name];

@@ -1,11 +1,18 @@
 import { readProfiles, sandboxProfile } from "../../config/profiles.ts";
 import type { Host } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
-import { isUuid, NEWEST } from "../../lib/text.ts";
+import { NEWEST, nameWord } from "../../lib/text.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/style.ts";
 import { topicNames } from "../help/groups.ts";
-import { chosenBelow, flagOf, placeholder, startsWith, withChosen } from "../parse/command.ts";
+import {
+  chosenBelow,
+  flagOf,
+  placeholder,
+  startsWith,
+  withChosen,
+  wordBelow,
+} from "../parse/command.ts";
 import { rulesOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
@@ -127,18 +134,17 @@ function lineOf(program: string, words: readonly string[], commands: readonly Co
   const positionals: string[] = [];
   const flags = new Map<string, string>();
   const commandAt = () => commands.find((command) => isCommand(command, path));
-  const isBelow = (word: string) =>
-    positionals.length === 0 &&
-    !flagsEnded &&
-    commands.some(({ words: known }) => startsWith(known, [...path, word]));
+  const below = (word: string) =>
+    positionals.length > 0 || flagsEnded ? undefined : wordBelow(path, word, commands);
 
   for (const word of words) {
     if (pendingFlag) {
       flags.set(pendingFlag.long, word);
       pendingFlag = undefined;
     } else if (flagsEnded || !/^-./.test(word)) {
-      if (isBelow(word)) path = [...path, word];
-      else positionals.push(word);
+      const next = below(word);
+      if (next === undefined) positionals.push(word);
+      else path = [...path, next];
     } else if (word === "--") flagsEnded = true;
     else pendingFlag = readFlag(word, flagsFor(commandAt()), flags);
   }
@@ -339,12 +345,6 @@ const references =
       .find((value) => value !== undefined);
     const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
     const names = await fetchNames(noun, { command, flags, within, typed: start }, host);
-    return names
-      .map((name) => (start === typed ? asTyped(name) : `name:${name}`))
-      .filter((value) => !positionals.includes(value))
-      .map((value) => ({ value, help: "" }));
+    const words = names.map((name) => (start === typed ? nameWord(name) : `name:${name}`));
+    return withoutHelp(words.filter((word) => !positionals.includes(word)));
   };
-
-/** A name that looks like a flag or an ID needs the prefix. */
-const asTyped = (name: string): string =>
-  /^(-|id:|name:)/i.test(name) || isUuid(name) ? `name:${name}` : name;

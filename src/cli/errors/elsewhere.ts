@@ -1,18 +1,16 @@
 /*
  * Words of other programs with ours for the same. They are shown as hints and never run: elsewhere a word may
- * do something else.
+ * do something else. `aliases` of cli/parse has those that run.
  */
 import { own } from "../../lib/json.ts";
 
 /** Verbs, with those that a group may have for them, best first. */
 const verbs: Readonly<Record<string, readonly string[]>> = {
-  ls: ["list"],
   get: ["show", "list"],
   describe: ["show"],
   view: ["show", "review"],
   inspect: ["show"],
   info: ["show"],
-  rm: ["delete", "remove"],
   remove: ["delete"],
   delete: ["remove"],
   destroy: ["delete"],
@@ -83,6 +81,8 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     logout: "kb profile remove",
     browse: "kb open",
     "backup create": "kb backup DIR",
+    "backup delete": "kb backup prune",
+    "backup rm": "kb backup prune",
     "doc cat": "kb cat",
     "doc get": "kb cat",
     "profile add": "kb login",

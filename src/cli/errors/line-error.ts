@@ -76,6 +76,16 @@ const usageHint = ({ command, program }: Failure): string =>
 /** Names what is missing, and where to find it: `which document? (missing <doc>)`. */
 function missingArgument(failure: Failure): Explanation {
   const { command, node, quoted } = failure;
+  // `kb delete --backup Handbook`
+  for (const option of node.options) {
+    const { long, optional, presetArg } = option;
+    const value = node.opts<Record<string, unknown>>()[option.attributeName()];
+    if (optional && typeof value === "string" && value !== presetArg)
+      return {
+        message: `missing argument: <${quoted}>`,
+        hint: `${long} took ${JSON.stringify(value)} as its value; without a value, write it last`,
+      };
+  }
   const missing = command?.positionals.find(({ word }) => word === quoted);
   const param = missing && command?.params[missing.name];
   const noun = param?.noun ?? param?.listed;
@@ -174,6 +184,14 @@ function excessArguments(failure: Failure): Explanation {
     const shown = commandLine(command.words.join(" "), words, { [meant]: word });
     const purpose = meant === "keyword" ? "search" : "add a new name";
     return { message, hint: `quote names with spaces, or ${purpose}: ${shown}` };
+  }
+  if (command.effect === "destroys" && node.args.length < 6) {
+    const each = node.args.slice(expected - 1).map((word) => line([...first, word]));
+    const whole = line([...first, node.args.slice(expected - 1).join(" ")]);
+    return {
+      message,
+      hint: `one at a time: ${each.join(", ")}; quote a name with spaces: ${whole}`,
+    };
   }
   if (kind === "text" || kind === "ref") {
     const joined = [...first, node.args.slice(expected - 1).join(" ")];

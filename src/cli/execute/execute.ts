@@ -31,7 +31,7 @@ import { openSession, withTimeLimit } from "./session.ts";
 import type { Session } from "./session.ts";
 import { join } from "node:path";
 import { commandLine, shellQuote } from "../../lib/command-line.ts";
-import { recordKbChange } from "../parse/command-list.ts";
+import { recordKbChange, rulesOf } from "../parse/command-list.ts";
 
 /** Yields values instead of the command's row or task. */
 type ValuesOf = (session: Session) => AsyncGenerator<unknown>;
@@ -149,7 +149,8 @@ async function perform(
   if (succeeds && session.writes() > 0 && isDone) {
     const shown = { ...typed, ...session.done };
     const text = session.success ?? successText(command, shown, session.deleted);
-    await context.notice(typeof id === "string" ? `${text} (${id})` : text);
+    const next = rulesOf(command)?.next?.(shown) ?? "";
+    await context.notice(`${text}${typeof id === "string" ? ` (${id})` : ""}${next}`);
   }
   if (isList(command.returns) && command.row) await noticeRowCount(context.counter, context);
 }
@@ -299,9 +300,9 @@ async function recorded(
       context,
     );
   };
-  if (backup === undefined)
-    session.backUp = () => start(join(context.host.directories.data, "backups"));
-  if (backup !== undefined) await start(backup);
+  const directory = join(context.host.directories.data, "backups");
+  if (backup === undefined) session.backUp = () => start(directory);
+  else await start(backup === true ? directory : backup);
   return around(values(), session, async (wrote) => end?.(wrote));
 }
 

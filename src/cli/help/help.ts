@@ -7,7 +7,7 @@ import { formats, formatsOf } from "../../output/style.ts";
 import { rulesOf } from "../parse/command-list.ts";
 import { chosenBelow, commandsBelow, isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { ownFlags, sharedFlagGroups, takesEach } from "../parse/shared-flags.ts";
+import { ownFlags, sharedFlagGroups, sharedFlagsOf, takesEach } from "../parse/shared-flags.ts";
 import { commandGroups, groupPurposes, topicNames } from "./groups.ts";
 import { MAX_WIDTH, renderPage, wrapCommand, wrapWords } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
@@ -123,13 +123,21 @@ export const argumentRows = (command: Command): HelpRow[] => {
 function flagRows(command: Command): HelpRow[] {
   const flags = ownFlags(command);
   const indent = flags.some(({ short }) => short !== undefined) ? "    " : "";
-  return flags.flatMap(({ role, usage, short, param }): HelpRow[] => {
+  const own = flags.flatMap(({ role, usage, short, param }): HelpRow[] => {
     const term = short === undefined ? `${indent}${usage}` : usage;
     if (role === "file") return [[term, FROM_FILE]];
     const shown = isNegatable(param) ? term.replace("--", "--[no-]") : term;
     return role === "value" ? [[shown, flagHelp(param)]] : [];
   });
+  const saving = savingFlags(command).map(({ usage, help }): HelpRow => [usage, help]);
+  return [...own, ...saving];
 }
+
+/** Shared flags that a delete shows as its own: with them, it can be taken back. */
+const savingFlags = (command: Command) =>
+  command.effect === "destroys"
+    ? sharedFlagsOf(command).filter(({ long }) => long === "--backup")
+    : [];
 
 /** Help of the `-file` form of a text flag. */
 export const FROM_FILE = "Read it from a file (- for stdin)";
@@ -173,7 +181,7 @@ export function requestFlagsText(command: Command): string {
 function effectRows(command: Command): HelpRow[] {
   const rows: HelpRow[] = [
     ["Effect", effects[command.effect]],
-    ["Sends", requestsText(command)],
+    ["Sends", [requestsText(command), ...savingFlags(command).map(() => BACKUP_READS)].join(", ")],
   ];
   const offered = formatsOf(command.returns);
   if (offered.join(" ") !== formats.join(" ") && command.returns.kind !== "file") {
@@ -191,6 +199,8 @@ const effects = {
   destroys: "destroys: prompts on a terminal, needs --yes elsewhere",
 } as const;
 
+const BACKUP_READS = "and with --backup the reads of a backup";
+
 /** More operations than this are only listed in the JSON form of the page. */
 const MAX_OPERATIONS = 9;
 
@@ -199,7 +209,7 @@ function requestsText({ sends, task, words: [program, ...words] }: Command): str
   const operations = [...new Map(sends.map((row) => [row.id, row])).values()];
   if (operations.length === 0) return task?.sendsRequests ?? "nothing";
   if (operations.length > MAX_OPERATIONS) {
-    return `${operations.length} operations: ${program} help ${words.join(" ")} --json`;
+    return `what it needs of ${operations.length} operations: ${program} help ${words.join(" ")} --json`;
   }
   const isShort = operations.length <= 2;
   return operations

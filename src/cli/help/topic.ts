@@ -1,7 +1,7 @@
 import { CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { commandsBelow } from "../parse/command.ts";
+import { commandsBelow, wordBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { helpFor } from "./help.ts";
 import { topicNames } from "./groups.ts";
@@ -33,7 +33,9 @@ export async function showHelpTopic(
       `run ${commandLine(`${program} help`, [], { json: true })} or ${commandLine(`${program} help`, [], { json: true, compact: true })}`,
     );
   }
-  const words = args.filter((word) => !word.startsWith("-"));
+  const words = args
+    .filter((word) => !word.startsWith("-"))
+    .map((word, at, all) => wordBelow([program, ...all.slice(0, at)], word, commands) ?? word);
   const style = { width: host.stdout.columns, brief: flags.includes("-h") };
   const isJson = flags.includes("--json");
   const [word = "", ...others] = words;

@@ -1,3 +1,4 @@
+import { own } from "../../lib/json.ts";
 import { isList, retryOf } from "../../operations/operation.ts";
 import type { AnyOperation, Effect, Param, Params, Returns } from "../../operations/operation.ts";
 import type { Task } from "../../commands/task/command-spec.ts";
@@ -141,6 +142,30 @@ export const takesUser = (command: Command): boolean =>
   [command, ...command.sends].some(({ params }) =>
     Object.values(params).some((param) => param.from === "user"),
   );
+
+/** Words of other programs that stand for ours, the first one that a group has. */
+const aliases: Readonly<Record<string, readonly string[]>> = {
+  ls: ["list"],
+  rm: ["delete", "remove"],
+};
+
+/** The word below a path that a word stands for: itself, or `delete` for `rm`; undefined for others. */
+export const wordBelow = (
+  path: readonly string[],
+  word: string,
+  commands: readonly Command[],
+): string | undefined =>
+  [word, ...(own(aliases, word) ?? [])].find((each) =>
+    commands.some(({ words }) => startsWith(words, [...path, each])),
+  );
+
+/** The aliases of a word below a path. */
+export const aliasesOf = (
+  word: string,
+  path: readonly string[],
+  commands: readonly Command[],
+): string[] =>
+  Object.keys(aliases).filter((each) => each !== word && wordBelow(path, each, commands) === word);
 
 /** The words after the program, with that of a command that a flag chooses: `sync --config f` → `sync run --config f`. */
 export function withChosen(

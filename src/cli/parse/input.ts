@@ -58,10 +58,7 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
         );
       }
     },
-    async isDirectory(path) {
-      const stats = path === "-" ? null : await host.files.stat(path).catch(() => null);
-      return stats?.isDirectory === true;
-    },
+    stat: async (path) => (path === "-" ? null : host.files.stat(path).catch(() => null)),
     async file(path): Promise<FileInput> {
       if (path === "-") {
         takeStdin();
@@ -90,7 +87,7 @@ export async function checkedInput(
   const input: Record<string, unknown> = {};
   const missing: { readonly label: string; readonly choices: Param["choices"] }[] = [];
   const rules = rulesOf(command);
-  await rules?.checkPaths?.(typed, sources.isDirectory);
+  await rules?.checkPaths?.(typed, sources.stat);
   for (const [name, param] of Object.entries(command.params)) {
     const label = labelOf(command, name, param);
     const value = typed[name];

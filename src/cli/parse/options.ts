@@ -94,9 +94,7 @@ export function styleFor(
   const guards = format !== undefined || globals.safeCells;
   return {
     format,
-    ...(globals.columns !== undefined && {
-      columns: globals.columns.split(",").map((part) => part.trim()),
-    }),
+    ...(globals.columns !== undefined && columnsIn(globals.columns)),
     headers: globals.headers ?? true,
     ...(guards && formulas && { spreadsheetCell: formulas.cell }),
     ...(globals.sort !== undefined && { sort: globals.sort }),
@@ -107,6 +105,13 @@ export function styleFor(
     accessible: isOn(host.env["KB_ACCESSIBLE"]),
     unicode: wantsUnicode(host.env),
   };
+}
+
+/** `a,b` are all columns, `+a,+b` those after the default ones. */
+function columnsIn(text: string): Pick<Style, "columns" | "addsColumns"> {
+  const parts = text.split(",").map((part) => part.trim());
+  const columns = parts.map((part) => part.replace(/^\+/, ""));
+  return { columns, addsColumns: parts.some((part) => part.startsWith("+")) };
 }
 
 /** How times are displayed. */

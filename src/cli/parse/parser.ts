@@ -1,6 +1,6 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
-import { argumentOf, commandsBelow, startsWith, withChosen } from "./command.ts";
+import { aliasesOf, argumentOf, commandsBelow, startsWith, withChosen } from "./command.ts";
 import type { Command } from "./command.ts";
 import { flagsOf, sharedFlags } from "./shared-flags.ts";
 import type { Flag, Globals, OwnFlag, SharedFlag } from "./shared-flags.ts";
@@ -87,7 +87,8 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
       if (children.has(child.name())) enter(child, [...path, child.name()]);
     });
     const next = wordAfter(path, words) ?? "";
-    for (const child of children.has(next) ? [next] : children) node.command(child);
+    for (const child of children.has(next) ? [next] : children)
+      node.command(child).aliases(aliasesOf(child, [program, ...path], all));
   };
   enter(root, []);
   try {
@@ -186,10 +187,10 @@ function describe(node: Commander, command: Command, line: readonly string[]): v
 
 /**
  * Throws usage where a flag of the command stands in the place of a value: commander would take it for the
- * value, and `--backup -y` back up to a directory `-y`.
+ * value, and `--profile -q` look for a profile `-q`.
  */
 function requireValue(flag: Flag, line: readonly string[], all: readonly Flag[]): void {
-  if (flag.value === undefined || flag.bareValue !== undefined) return;
+  if (flag.value === undefined || flag.usage.endsWith("]")) return;
   const end = line.indexOf("--");
   const words = end < 0 ? line : line.slice(0, end);
   const next = words.find(

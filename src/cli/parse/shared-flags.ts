@@ -118,8 +118,8 @@ const groups = {
     ),
     flag("-y, --yes", "Skip confirmation prompts", ({ prompts }) => prompts),
     flag(
-      "--backup <dir>",
-      "Back up the knowledge base before and after, so that kb undo can take the command back",
+      "--backup [dir]",
+      "Back up the knowledge base before and after, so that kb undo can take the command back; without a directory, to one of its own",
       (command: Command) => changedKb(command) !== undefined,
     ),
     flag("--read-only", "Block all writes", sendsWrites),
@@ -133,7 +133,7 @@ const groups = {
     flag("--jq <filter>", "Filter the JSON with a jq expression; strings are printed raw", prints),
     flag(
       "--columns <paths>",
-      "Columns to show, comma-separated; list them with --columns help",
+      "Columns to show, comma-separated; +NAME adds one to the default ones; list them with --columns help",
       (command) => prints(command) && command.returns.kind !== "report",
     ),
     flag("--no-headers", "Omit the header row", prints),
@@ -203,14 +203,21 @@ export const sharedFlagHelp = ({ help, choices }: SharedFlag, command?: Command)
   choices ? `${help} (one of: ${choices(command).join(", ")})` : help;
 
 type Camel<S> = S extends `${infer A}-${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S;
-type LongName<U> = U extends `${string}--${infer L} <${string}` | `${string}--${infer L}`
+type LongName<U> = U extends
+  | `${string}--${infer L} <${string}`
+  | `${string}--${infer L} [${string}`
+  | `${string}--${infer L}`
   ? L
   : never;
 type PositiveName<L> = L extends `no-${infer Name}` ? Name : L;
 type KeyOf<D extends Declared> = string extends D["key"]
   ? Camel<PositiveName<LongName<D["usage"]>>>
   : D["key"];
-type OneValue<D extends Declared> = D["usage"] extends `${string}<${string}` ? string : boolean;
+type OneValue<D extends Declared> = D["usage"] extends `${string}<${string}`
+  ? string
+  : D["usage"] extends `${string}[${string}`
+    ? string | true
+    : boolean;
 type Declared = (typeof groups)[keyof typeof groups][number];
 
 /** Values of the shared flags: `--dry-run` is `dryRun`, and `mayPrompt` is false with `--no-input`. */

@@ -3,6 +3,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own } from "../../lib/json.ts";
 import { isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
+import type { PathFacts } from "../../commands/task/command-rules.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import type { Command } from "./command.ts";
 import { optionName, ownFlags } from "./shared-flags.ts";
@@ -15,8 +16,8 @@ export interface Sources {
   text(path: string): Promise<string>;
   /** A file that exists and is not read yet (`-` for stdin). Throws usage otherwise. */
   file(path: string): Promise<FileInput>;
-  /** Is the path a directory or a file without content? Undefined for all else. */
-  isDirectory(path: string): Promise<boolean>;
+  /** What is at a path; null for stdin, and where that cannot be told. */
+  stat(path: string): Promise<PathFacts | null>;
   now(): Date;
   /** IANA name of the zone in which days begin. */
   timeZone(): string;

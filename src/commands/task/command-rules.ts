@@ -3,6 +3,13 @@ import type { Context } from "./command-spec.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** What rules ask about a path. */
+export interface PathFacts {
+  readonly isDirectory: boolean;
+  readonly isFile: boolean;
+  readonly size: number;
+}
+
 /** What is lost with a deleted object, as its prompt and its dry run say it. */
 export interface Deletion {
   /** Such as `297 documents, 480,574 words`. */
@@ -45,7 +52,7 @@ export interface ChosenArgument {
  */
 export interface CommandRules {
   /** Throws usage for a path that no command or another one takes, before it is read. */
-  checkPaths?(typed: Values, isDirectory: (path: string) => Promise<boolean>): Promise<void>;
+  checkPaths?(typed: Values, stat: (path: string) => Promise<PathFacts | null>): Promise<void>;
   /** Asks on a terminal for what the command line leaves open. */
   ask?(input: Values, context: Context): Promise<Values>;
   /** An argument that a task takes by a word such as `last`, and asks for on a terminal if it is missing. */
@@ -60,6 +67,8 @@ export interface CommandRules {
   send?(input: Values, context: Context): Promise<unknown>;
   /** Explains a response by a notice. */
   explain?(response: unknown, context: Context): Promise<void>;
+  /** What the success message ends with: what comes next, for the words of the line. */
+  next?(typed: Values): string;
   /** Reads what is lost; undefined where that is only the object itself, or the server does not tell. */
   deletion?(ids: Values, call: ReadCall): Promise<Deletion | undefined>;
 }

@@ -9,6 +9,8 @@ export interface Style extends TimeStyle {
   readonly format: Format | undefined;
   /** Paths into the row, or labels of its columns. */
   readonly columns?: readonly string[];
+  /** They come after the default ones. */
+  readonly addsColumns?: boolean;
   readonly headers: boolean;
   /** Escapes the text of a cell that a spreadsheet may read: csv, tsv. */
   readonly spreadsheetCell?: (text: string) => string;

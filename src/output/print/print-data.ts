@@ -5,9 +5,10 @@ import { isList } from "../../operations/operation.ts";
 import { visible } from "../display-width.ts";
 import { applyFilter } from "../formats/jq.ts";
 import { jsonArray, jsonLine, prettyJson } from "../formats/text-formats.ts";
-import { cellText, fieldNamed } from "../table/table.ts";
+import { cellText } from "../table/table.ts";
+import type { TableField } from "../table/table.ts";
 import { timesFor } from "../style.ts";
-import { allOf, each } from "./print-rows.ts";
+import { allOf, each, fieldsFor } from "./print-rows.ts";
 import type { Printing, RowBatches } from "./print-rows.ts";
 
 /** Prints texts as they are, and other values as JSON. */
@@ -87,9 +88,11 @@ const isOneValue = (all: readonly unknown[], { returns }: Printing): boolean =>
   !isList(returns) && returns.kind !== "events" && all.length < 2;
 
 /** Selects what is written as JSON: the whole row, or the requested columns. */
-function columnPicker({ returns, style }: Printing): (row: unknown) => unknown {
-  if (style.columns === undefined) return (row) => row;
-  const fields = style.columns.map((name) => fieldNamed(returns, name));
-  return (row) =>
-    Object.fromEntries(fields.map((field) => [field.label, field.value(row) ?? null]));
+function columnPicker(printing: Printing): (row: unknown) => unknown {
+  if (printing.style.columns === undefined) return (row) => row;
+  let fields: readonly TableField[] | undefined;
+  return (row) => {
+    fields ??= fieldsFor(printing, row);
+    return Object.fromEntries(fields.map((field) => [field.label, field.value(row) ?? null]));
+  };
 }

@@ -8,13 +8,28 @@ import type { Style } from "../formats/text-formats.ts";
 import type { ViewStyle } from "../live/event-lines.ts";
 import { printGrid } from "../table/grid.ts";
 import { sheetText } from "../table/sheet.ts";
-import { cellText, declaredFields, fieldNamed, fieldsOf, sortRows } from "../table/table.ts";
+import {
+  cellText,
+  declaredFields,
+  fieldNamed,
+  fieldsOf,
+  sortRows,
+  valueFields,
+} from "../table/table.ts";
 import type { TableField, TableStyle } from "../table/table.ts";
 import { clockFor, timesFor } from "../style.ts";
 
 /** Prints rows as a grid. */
-export const printTable = async (rows: RowBatches, printing: Printing): Promise<number> =>
-  printGrid(rows, fieldsFor(printing, undefined), await tableStyle(printing), printing.out);
+export const printTable = async (rows: RowBatches, printing: Printing): Promise<number> => {
+  const fields = fieldsFor(printing, undefined);
+  const isShown = ({ label }: TableField) => fields.some((field) => field.label === label);
+  const withValues = (first: readonly unknown[]) => [
+    ...fields,
+    ...valueFields(printing.returns, first).filter((field) => !isShown(field)),
+  ];
+  const fieldsIn = printing.style.format === "wide" ? withValues : () => fields;
+  return printGrid(rows, fieldsIn, await tableStyle(printing), printing.out);
+};
 
 /** Prints objects as sheets, with an empty line between them. */
 export async function printSheets(rows: RowBatches, printing: Printing): Promise<number> {
@@ -172,9 +187,15 @@ export const each = <T>(
 
 /** Columns of a table: requested, declared, or else the fields of the first row. */
 export function fieldsFor({ returns, style }: Printing, first: unknown): readonly TableField[] {
-  if (style.columns !== undefined) return style.columns.map((name) => fieldNamed(returns, name));
+  const named = style.columns?.map((name) => fieldNamed(returns, name));
+  if (named && !style.addsColumns) return named;
   const declared = declaredFields(returns, style.format === "wide");
-  return declared.length > 0 || first === undefined ? declared : fieldsOf(first);
+  const own = declared.length > 0 || first === undefined ? declared : fieldsOf(first);
+  if (!named) return own;
+  const isNamed = ({ label }: TableField) => named.some((each) => each.label === label);
+  // Where not all of them fit, those that were asked for stay.
+  const others = own.filter((field) => !isNamed(field));
+  return [...others.map((field, index) => ({ ...field, extra: index > 0 })), ...named];
 }
 
 /** How tables are displayed. */

@@ -15,7 +15,7 @@ import type { TableField, TableStyle } from "./table.ts";
  */
 export async function printGrid(
   rows: AsyncIterable<readonly unknown[]>,
-  fields: readonly TableField[],
+  fieldsOf: (first: readonly unknown[]) => readonly TableField[],
   style: TableStyle,
   out: Output,
 ): Promise<number> {
@@ -25,9 +25,9 @@ export async function printGrid(
     let text = "";
     if (isAll) {
       const isEmpty = group.length === 0 && style.human; // said on stderr
-      text = isEmpty ? "" : await gridText(group, fields, style);
+      text = isEmpty ? "" : await gridText(group, fieldsOf(group), style);
     } else {
-      linesOf ??= rowPrinter(group, fields, style);
+      linesOf ??= rowPrinter(group, fieldsOf(group), style);
       text = await linesOf(group);
     }
     count += group.length;

@@ -86,7 +86,8 @@ function measure(
   const chartWidth = largest(rows.map((row) => field.chart?.(row)?.width ?? 0));
   const full = Math.max(headWidth, chartWidth, style.keepsAll ? widest(texts) : shortest);
   const role = full === Infinity ? "picture" : roleOf(field, present, isName);
-  const [low, share, high] = minimums[field.kind === "sparse" ? "sparse" : role] ?? [full, 0, full];
+  const shape = field.kind === "sparse" ? "sparse" : role;
+  const [low, share, high] = minimums[areAddresses(present) ? "address" : shape] ?? [full, 0, full];
   const least = Math.min(high, Math.max(low, share && Math.floor(available * share)));
   const areNumbers =
     present.length > 0 &&
@@ -110,6 +111,10 @@ const areIds = ({ kind }: TableField, present: readonly unknown[]): boolean =>
   (kind !== "whole-id" &&
     present.length > 0 &&
     present.every((value) => typeof value === "string" && isUuid(value)));
+
+const areAddresses = (present: readonly unknown[]): boolean =>
+  present.length > 0 &&
+  present.every((value) => typeof value === "string" && /^https?:\/\//.test(value));
 
 function roleOf(
   field: TableField,
@@ -197,6 +202,8 @@ const minimums: Readonly<Record<string, readonly [least: number, share: number, 
   text: [10, 0.2, 30],
   // It is there for what its few texts say, such as why runs failed.
   sparse: [10, 0.4, 40],
+  // Its end tells servers apart: columns after it are dropped first.
+  address: [10, 0.6, Infinity],
   chart: [8, 0, 8],
   picture: [8, 0, 8],
 };

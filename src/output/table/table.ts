@@ -94,6 +94,21 @@ function valueNamed(returns: Returns<never>, name: string): TableField["value"] 
 export const isValueName = (returns: Returns<never>, name: string): boolean =>
   valueNamed(returns, name) !== undefined;
 
+/** Columns of the named values that rows have, without those that the server sets. */
+export function valueFields(
+  returns: Returns<never>,
+  rows: readonly unknown[],
+): readonly TableField[] {
+  const path = "values" in returns ? returns.values : undefined;
+  if (path === undefined) return [];
+  const values = rows.flatMap((row) => [valueAt(row, path) ?? []].flat());
+  const own = values.filter((each) => isObject(each) && each["id"] !== "built-in");
+  return [...new Set(own.map((each) => String(valueAt(each, "name"))))].map((name) => {
+    const label = isKnownColumn(returns, name) ? `${path}.${name}` : name;
+    return { ...fieldNamed(returns, label), extra: true };
+  });
+}
+
 /** Columns of values whose operation declares none: the fields of the first value. */
 export const fieldsOf = (row: unknown): readonly TableField[] =>
   isObject(row)
@@ -113,9 +128,11 @@ const pathsRead = (returns: Returns<never>): string[] =>
 const pathEndingWith = (returns: Returns<never>, name: string): string | undefined =>
   pathsRead(returns).find((path) => path.endsWith(`.${name}`));
 
-/** Names that `--columns` and `--sort` accept, in the order of the table. */
-export const columnNames = (returns: Returns<never>): string[] =>
-  declaredFields(returns, true).map(({ label }) => label);
+/** Names that `--columns` and `--sort` accept, in the order of the table, and what stands for named values. */
+export const columnNames = (returns: Returns<never>): string[] => [
+  ...declaredFields(returns, true).map(({ label }) => label),
+  ...("values" in returns ? [`${returns.values}.NAME`] : []),
+];
 
 /**
  * Whether rows may have a column of that name. Any dotted path may exist, and any name does if no

@@ -420,7 +420,7 @@ test("check finds that a change of the technique left searches broken", async ()
   const line = ["--indexing-technique", "high_quality", "--embedding-model", "stub-embed"];
   expect((await newer.cli(["kb", "update", "Switched", ...line], world)).exit).toBe(9);
   const { out } = await newer.cli(["kb", "check", "Switched"], world);
-  expect(out).toMatch(/^search\tSwitched\t.*searches fail: .*\tkb update [0-9a-f-]+ --rewrite\t/);
+  expect(out).toMatch(/^search\tSwitched\t.*searches fail: .*\tkb update Switched --rewrite\t/);
 });
 
 test("check says what it could not check", async () => {
@@ -450,6 +450,27 @@ test("check --all continues after a knowledge base whose documents or models can
   expect(notes).toContainEqual(expect.stringMatching(/^models: /));
 });
 
+test("a synced content that is stored in another file, as after an undo, is not a problem", async () => {
+  await copied("text");
+  await synced();
+  await marked("a.md", { kb_file: "another" });
+  expect((await kb("check", name)).out).toBe("");
+});
+
+test("a repair names a document by its ID where two have its name", async () => {
+  name = "Twins";
+  await done("create", name, "--indexing-technique", "economy");
+  for (const each of ["one", "two"]) {
+    await done("doc", "add", name, `${each}.md`, "--text", "The same text");
+    await done("doc", "wait", name);
+  }
+  await done("doc", "update", name, "two.md", "--name", "one.md", "--text", "The same text");
+  await done("doc", "wait", name);
+  const { out } = await kb("check", name, "--no-chunks");
+  const [, repair = "", id = ""] = /\t(kb doc delete .*)\t(\S+)\n/.exec(out) ?? [];
+  expect(repair, out).toBe(`kb doc delete Twins ${id}`);
+});
+
 test("check keeps the copy that searches find, and does not delete an archived one", async () => {
   name = "Copies";
   await done("create", name, "--indexing-technique", "economy");
@@ -468,8 +489,8 @@ test("check keeps the copy that searches find, and does not delete an archived o
     .map((line) => line.split("\t"));
   expect(rows.filter(([problem]) => problem === "duplicate").map((row) => row.slice(2, 5))).toEqual(
     [
-      ["archived.md", "same content as live.md", expect.stringMatching(/^kb doc show /)],
-      ["off.md", "same content as live.md", expect.stringMatching(/^kb doc delete /)],
+      ["archived.md", "same content as live.md", "kb doc show Copies archived.md"],
+      ["off.md", "same content as live.md", "kb doc delete Copies off.md"],
     ],
   );
 });

@@ -35,6 +35,20 @@ describe("metadata fields are columns", () => {
     expect((await list("--columns", columns)).out).toBe(rows);
   });
 
+  test("+ adds columns to the default ones, -o wide those of the values", async () => {
+    const cells = async (...flags: readonly string[]) =>
+      (await list(...flags)).out.split("\n").map((line) => line.split(/\t| {2,}/));
+    const added = await cells("--columns", "+team,+metadata.status", "-o", "tsv");
+    const own = ["name", "status", "error", "words", "hits", "created", "id"];
+    expect(added[0]).toEqual([...own, "team", "metadata.status"]);
+    expect(added[2]?.slice(-2)).toEqual(["it", "12"]);
+    const [wide] = await cells("-o", "wide");
+    expect(wide?.slice(-5)).toEqual(["id", "team", "since", "doc_metadata.status", "my n"]);
+    expect((await list("--columns", "help")).out).toMatch(/\nid\ndoc_metadata.NAME\n$/);
+    const [first] = JSON.parse((await list("--json", "--columns", "+team")).out) as [object];
+    expect(Object.keys(first)).toEqual([...own, "team"]);
+  });
+
   test("they sort as their type: 3 before 12", async () => {
     expect((await list("--columns", "my n", "--sort", "my n")).out).toBe("3\n12\n\n");
   });

@@ -406,6 +406,8 @@ describe("the command line", () => {
 
   test("a closed stdin ends it with 0, a signal with its code", async () => {
     expect(await server.cli(["kb", "mcp"])).toEqual({ exit: 0, out: "", err: "" });
+    const { err } = await server.cli(["kb", "mcp"], { tty: true });
+    expect(err).toMatch(/serving MCP on stdin: it waits for a client/);
     const stop = new AbortController();
     const world = { env: server.env, signal: stop.signal };
     const { client, close } = await connect(["kb", "mcp"], world);

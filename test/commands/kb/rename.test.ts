@@ -52,6 +52,18 @@ const writesSince = (since: number) =>
 beforeAll(async () => {
   folder = await temporaryDirectory();
 });
+test("a terminal is told the old and the new name, of a knowledge base as of a document", async () => {
+  await add("a.md", "x");
+  await done("doc", "wait", kb);
+  const told = async (...words: string[]) => (await run(words, { tty: true, columns: 200 })).err;
+  expect(await told("doc", "rename", kb, "a.md", "b.md")).toMatch(
+    /^Renamed document a.md to b.md$/m,
+  );
+  expect(await told("update", kb, "--name", "New")).toBe(`Renamed knowledge base ${kb} to New\n`);
+  const both = ["update", "New", "--name", kb, "--description", "x"];
+  expect(await told(...both)).toBe("Updated knowledge base New\n");
+});
+
 beforeEach(async () => {
   server.sandbox.setFaults([]);
   await run(["delete", kb, "--yes", "--if-exists"]);

@@ -32,10 +32,14 @@ test("shows what each sync would do, and changes nothing", async () => {
   await write(docs, { "a.md": "other", "b.md": null, "mine.md": "My own", "p.png": null });
   const kept = "1 document without a file (deleted by --prune only)";
   const changed = "1 to update; 5 characters to index";
-  expect(await status()).toBe(lines(changed, "0 of 2 files", `1 in conflict; ${kept}`));
+  expect(await status()).toBe(lines(changed, "0 of 2 files", `1 in conflict: mine.md; ${kept}`));
   expect(await status("--prune", "--adopt")).toBe(
     lines("2 to update, 1 to delete; 11 characters to index", "0 of 2 files", "none"),
   );
+  await write(docs, { "empty.md": "" });
+  const problems = `1 in conflict: mine.md; 1 would fail: empty.md; ${kept}`;
+  expect(await status()).toBe(lines(changed, "0 of 3 files", problems));
+  await write(docs, { "empty.md": null });
 });
 
 test("-o json has counts; --exit-code tells a difference", async () => {

@@ -74,7 +74,7 @@ describe("a sync: one file and its document", () => {
       "a pending hash and the right content",
       document("a", synced(`pending:${one}`)),
       { hashes: { "id of a": one } },
-      "adopt a",
+      "adopt a same content: taken over without an upload",
     ],
     [
       "a document without sync fields",
@@ -93,7 +93,7 @@ describe("a sync: one file and its document", () => {
       "the same with the right content",
       document("a", { metadata: {} }),
       { hashes: { "id of a": one } },
-      "adopt a",
+      "adopt a same content: taken over without an upload",
     ],
     [
       "another stored file",
@@ -105,7 +105,7 @@ describe("a sync: one file and its document", () => {
       "another stored file of the same content",
       document("a", { stored: "f2" }),
       { hashes: { "id of a": one } },
-      "adopt a",
+      "adopt a same content: taken over without an upload",
     ],
     ["no stored file", document("a", { stored: null }), {}, "unchanged a"],
     [

@@ -213,6 +213,9 @@ describe("selection of files", () => {
     ],
   ])("%s is reported with exit code 10; other files are synced", async (_, tree, line) => {
     await write(dir, { ...tree, "b.md": "b" });
+    const planned = await sync("--dry-run");
+    expect(planned.err).toContain("2 files: 1 to create, 1 would fail; ");
+    expect(planned.err).toContain("error: would fail to sync 1 of 2 files\n");
     const ran = await sync();
     expect(ran.exit).toBe(10);
     expect(ran.out).toContain(line);

@@ -230,7 +230,7 @@ describe("what a backup lacks", () => {
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain("the command was carried out, but the backup after it failed");
     expect(ran.err).toContain("do not repeat the command");
-    expect(await done("undo", "--list")).toContain("(did not end)");
+    expect(await done("undo", "--list")).toContain("did not end");
     await rm(join(home, "state", "undo"), { recursive: true });
     await done("doc", "delete", "Base", "lacking.md", "-y");
   });
@@ -304,12 +304,14 @@ describe("records", () => {
     const undo = await kb("undo", "-y");
     expect(undo.exit).toBe(5);
     expect(undo.err).toContain("did not end, so what it left is not known");
-    expect(await done("undo", "--list")).toContain("(did not end)");
+    expect(await done("undo", "--list")).toMatch(
+      /^[0-9a-f]{8}\tkb doc add Base cut.md\t\S+\tBase\tdid not end$/m,
+    );
   });
 
   test("one that did not end blocks no other: it can be forgotten, or another be chosen", async () => {
     const ids = async () =>
-      [...(await done("undo", "--list")).matchAll(/\t([0-9a-f]{8}) /g)].map(([, id]) => id ?? "");
+      [...(await done("undo", "--list")).matchAll(/^([0-9a-f]{8})\t/gm)].map(([, id]) => id ?? "");
     await done("doc", "disable", "Base", "edited.md", "--backup", backups);
     const [mine = "", ...others] = await ids();
     const late = await readFile(join(records, (await readdir(records)).toSorted().at(-1) ?? ""));
@@ -354,5 +356,15 @@ describe("the prompt before a delete", () => {
     expect((await kb("doc", "show", "Base", "asked.md")).exit).toBe(3);
     await server.done(["kb", "undo", "-y"], { folder: join(home, "asked") });
     expect((await kb("doc", "show", "Base", "asked.md")).exit).toBe(0);
+    // Before a flag and at the end of a line, --backup needs no directory.
+    for (const flags of [
+      ["--backup", "-y"],
+      ["-y", "--backup"],
+    ]) {
+      const own = { folder: join(home, "asked") };
+      const deleted = await server.cli(["kb", "doc", "delete", "Base", "asked.md", ...flags], own);
+      expect(deleted.err).toContain(/to (\S+) \(snapshot/.exec(ran.err)?.[0]?.slice(0, -10));
+      await server.done(["kb", "undo", "-y"], own);
+    }
   });
 });

@@ -71,7 +71,7 @@ describe("kb doc upload", () => {
     });
     expect(ran).toMatchObject({ exit: 0, out: "" });
     expect(ran.err).toBe(
-      `Uploaded documents ${path("a.md")}, ${path("b.md")} to knowledge base ${kb}\n`,
+      `Uploaded documents ${path("a.md")}, ${path("b.md")} to knowledge base ${kb}; not indexed yet: \`kb doc wait ${kb}\`\n`,
     );
   });
 

@@ -99,3 +99,10 @@ test("without profiles, a name that is not found says how to sign in", async () 
   const ran = await run("wf profile show nope");
   expect(ran.err).toContain("hint: no profiles are stored; sign in with `wf login nope`\n");
 });
+
+test("a narrow terminal drops columns before it cuts an address", async () => {
+  const base_url = "https://knowledge.production.example-company.com/v1";
+  const { folder } = await machine({ production: { base_url }, staging: { base_url } });
+  const { out } = await cli(["kb", "profile", "list"], { folder, tty: true });
+  expect(out.split(`  ${base_url}\n`)).toHaveLength(3);
+});

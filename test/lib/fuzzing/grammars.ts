@@ -182,7 +182,7 @@ function roundingError(ms: number): number {
 const noSources: Sources = {
   text: () => Promise.resolve("{}"),
   file: (path) => Promise.resolve({ path, name: path }),
-  isDirectory: () => Promise.resolve(false),
+  stat: () => Promise.resolve(null),
   now: () => new Date("2026-11-21T12:00:00Z"),
   timeZone: () => "UTC",
 };

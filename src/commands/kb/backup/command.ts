@@ -185,6 +185,11 @@ export const undoParams = {
   ),
 };
 
+const records = withNamePath(
+  "record",
+  list("", "record command at:time kb=name note:sparse ... action what id:id"),
+);
+
 export const kbUndo = task({
   command: "kb undo",
   action: "take back the last command",
@@ -193,6 +198,7 @@ export const kbUndo = task({
     "Makes documents, chunks, metadata, tags and settings what they were before the command. It changes\nonly what the command changed, and only where that is still what the command left; otherwise it\nlists the differences and changes nothing. IDs, hit counts and times do not come back, nor do\npermissions of selected members. After an interruption, the same command continues.",
   params: undoParams,
   returns: madeThere,
+  output: ({ list: lists, forget }) => (lists || forget ? records : undefined),
   sends: [...makes, ...syncRequests, updateKnowledgeBase, deleteMetadataField, unbindTags],
   effect: "writes",
   confirms: true,

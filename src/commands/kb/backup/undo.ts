@@ -129,14 +129,16 @@ async function ownRecords(context: Context): Promise<readonly StoredRecord[]> {
   return (await readRecords(context.host)).filter(({ kb }) => kb.base_url === base_url);
 }
 
-const recordRow = ({ before, command, kb, at, after }: StoredRecord): Change =>
-  change({
+const recordRow = ({ before, command, kb, at, after }: StoredRecord): Change => {
+  const row = change({
     action: after === null ? "left" : "unchanged",
     what: "knowledge base",
     name: kb.name,
     id: kb.id,
-    note: `${before} ${at} ${command}${after === null ? " (did not end)" : ""}`,
+    note: after === null ? "did not end" : null,
   });
+  return Object.assign(row, { record: before, command, at: Math.floor(Date.parse(at) / 1000) });
+};
 
 async function manifestOf(record: StoredRecord, id: string, context: Context): Promise<Manifest> {
   const { directory } = record;

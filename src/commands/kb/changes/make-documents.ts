@@ -56,7 +56,7 @@ export async function* makeDocuments(
   }
   context.summary(summaryOf(results, changes, wording, context));
   if (limit) throw limit;
-  requireMade(results, target.dataset_id, wording);
+  requireMade(results, target.dataset_id, wording, context);
 }
 
 /** Adds the tally of an interrupted run to its error; for any other error it is a notice. */
@@ -102,22 +102,27 @@ function requireMade(
   results: readonly Change[],
   dataset_id: string,
   { verb, noun, count, unfit = [], adopt }: Wording,
+  { options }: Context,
 ): void {
   const failed = results.filter(isOutOfSync);
   const [first] = failed;
   if (!first) return;
   // Why is in their rows.
   const problem = `${failed.length} of ${counted(count, noun)}`;
-  throw new CliError("partial", `failed to ${verb} ${problem}`, {
-    isResult: true,
-    details: {
-      failed,
-      unfit: unfit.filter(isOutOfSync).map(({ name, note }) => ({ path: name, problem: note })),
+  throw new CliError(
+    "partial",
+    `${options.dryRun ? "would fail" : "failed"} to ${verb} ${problem}`,
+    {
+      isResult: true,
+      details: {
+        failed,
+        unfit: unfit.filter(isOutOfSync).map(({ name, note }) => ({ path: name, problem: note })),
+      },
+      hint: failed.some(({ action }) => action === "conflict")
+        ? adopt
+        : hintFor(first, dataset_id, noun),
     },
-    hint: failed.some(({ action }) => action === "conflict")
-      ? adopt
-      : hintFor(first, dataset_id, noun),
-  });
+  );
 }
 
 function hintFor(first: Change, dataset_id: string, noun: Wording["noun"]): string {
@@ -144,7 +149,7 @@ const outcomes: Readonly<Partial<Record<Action, readonly [made: string, planned?
   delete: ["deleted", "to delete"],
   skip: ["skipped"],
   conflict: ["in conflict"],
-  failed: ["failed"],
+  failed: ["failed", "would fail"],
   left: ["left"],
 };
 

@@ -104,6 +104,8 @@ const documentChange = (
   document,
 });
 
+const takenOver = "same content: taken over without an upload";
+
 /** The change for a file and the document with its marks or its name. */
 function syncChange(
   file: SourceDocument,
@@ -128,7 +130,7 @@ function syncChange(
   if (document.indexing_status === "error") return plan("update", failedBefore);
   if (!hasContent) return plan("update", isTouched(document, file) ? touched : undefined);
   if (rewrite) return plan("update", indexedAgain);
-  if (!isKnown || owner !== undefined) return plan("adopt");
+  if (!isKnown || owner !== undefined) return plan("adopt", takenOver);
   const { fingerprint = document.metadata[syncFields.fingerprint] } = file;
   const isMarked = document.metadata[syncFields.fingerprint] === fingerprint;
   return plan(isMarked && hasValues(document, file) ? "unchanged" : "metadata");

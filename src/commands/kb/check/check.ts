@@ -1,9 +1,9 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { newCounter, requireComplete } from "../../../api/pages.ts";
 import { CliError, isFatal } from "../../../errors.ts";
-import { commandLine } from "../../../lib/command-line.ts";
+import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, nameWord } from "../../../lib/text.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
@@ -49,19 +49,20 @@ export async function* run(input: CheckInput, context: Context): AsyncGenerator<
   for await (const { id, name } of requestedKbs({ command: "kb check" }, input, context)) {
     checked++;
     const kb = { id, name, line: lineFor(context) };
-    const before = problems.length;
+    const found: Finding[] = [];
+    const seen: Seen = { names: new Map(), contents: new Map(), paths: new Map() };
+    const word = input.all ? nameWord(name) : name;
     try {
-      for await (const finding of checkKb(kb, input, context)) {
-        problems.push(finding.problem);
-        if (!isMetrics) yield finding;
-      }
+      // Which names are unique, only the last page tells.
+      for await (const finding of checkKb(kb, input, seen, context)) found.push(finding);
     } catch (error) {
       if (!input.all && error instanceof CliError && error.kind === "not-found") throw error;
-      problems.push("not checked");
-      const finding = unchecked(kb, messageOf(error), "kb show");
-      if (!isMetrics) yield finding;
+      found.push(unchecked(kb, messageOf(error), "kb show"));
+      seen.names.clear();
     }
-    counts.push({ id, name, problems: countProblems(problems.slice(before)) });
+    problems.push(...found.map(({ problem }) => problem));
+    if (!isMetrics) yield* found.map((each) => withNames(each, { id, word }, seen));
+    counts.push({ id, name, problems: countProblems(found.map(({ problem }) => problem)) });
   }
   if (isMetrics) yield (await import("./metrics.ts")).checkMetrics(counts);
   const figures = countProblems(problems);
@@ -83,15 +84,27 @@ const lineFor =
       "base-url": flags.baseUrl,
     }).slice(1, -1);
 
+/** The finding with names in its repair: the word of the knowledge base, and a name that only one document has. */
+function withNames(
+  finding: Finding,
+  kb: { readonly id: string; readonly word: string },
+  { names }: Seen,
+): Finding {
+  const { id, name } = finding;
+  const repair = finding.repair.replaceAll(kb.id, () => shellQuote(kb.word));
+  if (names.get(name) !== 1) return { ...finding, repair };
+  return { ...finding, repair: repair.replaceAll(id, () => shellQuote(nameWord(name))) };
+}
+
 async function* checkKb(
   given: CheckedKb,
   input: CheckInput,
+  seen: Seen,
   context: Context,
 ): AsyncGenerator<Finding> {
   const { kb, findings, skips } = await kbFindings(given, context);
   yield* findings;
   if (skips) return;
-  const seen: Seen = { contents: new Map(), paths: new Map() };
   const limits = {
     stuckAfter: input.stuck_after ?? defaultStuckAge,
     now: context.host.now().getTime(),
@@ -102,6 +115,7 @@ async function* checkKb(
     const { shown: done, total } = counter;
     context.progress({ verb: "Checking", done, total, unit: "documents" });
     for (const document of page) {
+      seen.names.set(document.name, (seen.names.get(document.name) ?? 0) + 1);
       yield* listFindings(kb, document, limits);
       yield* pathFindings(kb, document, seen);
     }

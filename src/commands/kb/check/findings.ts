@@ -90,7 +90,9 @@ export function* listFindings(
   } else if (error !== null) yield findingOf("no chunks", kb, document, { note: error, ...heal() });
   else if (sizeOf(document) === 0 || document.word_count === 0)
     yield findingOf("empty", kb, document, { note: "it has no text", ...remove });
-  yield* markFindings(kb, document);
+  const { [syncFields.hash]: mark } = storedValues(document.doc_metadata);
+  if (isPending(mark))
+    yield findingOf("sync", kb, document, { note: `a sync did not confirm its content; ${again}` });
 }
 
 /** Unix seconds at which its content was stored; that of its creation if the server does not tell. */
@@ -104,23 +106,14 @@ const sizeOf = (document: Document): unknown =>
 
 const again = "run its sync again";
 
-/** What the marks of a sync say about themselves: one that did not end, or a later write by others. */
-function* markFindings(kb: CheckedKb, document: Document): Generator<Finding> {
-  const marks = storedValues(document.doc_metadata);
-  const { [syncFields.hash]: hash, [syncFields.stored]: stored } = marks;
-  if (typeof hash !== "string") return;
-  if (hash.startsWith(pendingHash("")))
-    yield findingOf("sync", kb, document, { note: `a sync did not confirm its content; ${again}` });
-  else if (stored !== undefined && stored !== storedFile(document))
-    yield findingOf("sync", kb, document, {
-      note: `its content was written after the last sync; ${again}`,
-    });
-}
+const isPending = (mark: unknown): boolean =>
+  typeof mark === "string" && mark.startsWith(pendingHash(""));
 
 type Known = Pick<Document, "id" | "name" | "enabled" | "archived">;
 
-/** Documents by what no two should share. Lists have the newest first. */
+/** Documents by what no two should share, and how many have a name. Lists have the newest first. */
 export interface Seen {
+  readonly names: Map<string, number>;
   readonly contents: Map<string, Known>;
   readonly paths: Map<string, Known>;
 }
@@ -160,12 +153,12 @@ export function* contentFindings(
     const note = `same content as ${found.other.name}`;
     yield findingOf("duplicate", kb, found.copy, { note, repair: deletion(kb, found.copy) });
   }
-  const { [syncFields.hash]: mark } = storedValues(document.doc_metadata);
-  const isUnconfirmed = [...markFindings(kb, document)].length > 0; // reported already
-  if (typeof mark === "string" && mark !== hash && !isUnconfirmed)
-    yield findingOf("sync", kb, document, {
-      note: `its content is not the one that the sync marked; ${again}`,
-    });
+  const marks = storedValues(document.doc_metadata);
+  const { [syncFields.hash]: mark, [syncFields.stored]: stored } = marks;
+  if (typeof mark !== "string" || mark === hash || isPending(mark)) return;
+  const isLater = stored !== undefined && stored !== storedFile(document);
+  const why = isLater ? "was written after the last sync" : "is not the one that the sync marked";
+  yield findingOf("sync", kb, document, { note: `its content ${why}; ${again}` });
 }
 
 /** The kinds of problems, with the figure of --fail-if that counts each. */

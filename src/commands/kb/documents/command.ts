@@ -107,7 +107,7 @@ export const renameParams = {
 export const docRename = task({
   command: "kb doc rename <kb> <doc> <name>",
   tool: {},
-  action: "rename document {kb}/{doc} to {name}",
+  action: "rename document {doc} to {name}",
   summary: "Rename a document and reindex it",
   about:
     "The server takes a new name only together with the content, so the content is downloaded and sent\nagain. Metadata, chunking rule and language are kept. The document is split into chunks again: if\nchunks were edited, added, disabled or removed by hand, the command names them and asks. A document\nfrom a file keeps its extension. With --each, the columns are doc and name.",

@@ -4,7 +4,7 @@ import { isObject, own, valueAt } from "../../../lib/json.ts";
 import { getChunk } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
-import type { Filling } from "../../task/command-rules.ts";
+import type { CommandRules, Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isProvider, modelName, modelsNamed } from "../../../lib/model-names.ts";
 import { firstNames, shortened } from "../../../lib/text.ts";
@@ -14,25 +14,21 @@ import type { InputOf } from "../../../operations/operation.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Throws usage for directories, which another command takes. */
-export async function rejectDirectories(
+/** Throws usage for directories, which another command takes, and for files that no search would find. */
+export async function rejectUnfit(
   { dataset_id, file }: Values,
-  isDirectory: (path: string) => Promise<boolean>,
+  stat: Parameters<NonNullable<CommandRules["checkPaths"]>>[1],
 ): Promise<void> {
   for (const path of [file ?? []].flat().map(String)) {
-    if (!(await isDirectory(path))) continue;
+    const found = await stat(path);
+    if (found?.isFile && found.size === 0)
+      throw usage(`${path} is empty`, "no search would find it; write something into it first");
+    if (!found?.isDirectory) continue;
     throw usage(
       `${path} is a directory`,
       `to upload its files, run ${commandLine("kb sync", [String(dataset_id ?? ""), path])}`,
     );
   }
-}
-
-/** Says that an uploaded file is empty: servers take it, and no search finds it. */
-export async function noticeEmpty(response: unknown, { notice }: Context): Promise<void> {
-  const file = valueAt(response, "document.data_source_detail_dict.upload_file");
-  if (!isObject(file) || file["size"] !== 0) return;
-  await notice(`${String(file["name"])} is empty: no search will find it`);
 }
 
 /** The values of a document that is added by its text. */
@@ -256,6 +252,9 @@ const indexSettings = ["indexing_technique", "embedding_model", "embedding_model
 /** Changes settings; waits where that makes the server index the knowledge base again. */
 export async function sendSettings(values: Values, context: Context): Promise<unknown> {
   const input = values as InputOf<typeof updateKnowledgeBase>; // checked against its parameters
+  const { dataset_id, name, ...others } = input;
+  if (name !== undefined && Object.values(others).every((each) => each === undefined))
+    context.success(`Renamed knowledge base ${context.enteredName(dataset_id)} to ${name}`);
   if (!input.rewrite && indexSettings.every((name) => values[name] === undefined))
     return context.api.call(updateKnowledgeBase, input);
   const { changeSettings } = await import("../models/index.ts");

@@ -1,7 +1,12 @@
+import { commandLine } from "../../../lib/command-line.ts";
 import type { CommandRules } from "../../task/command-rules.ts";
 
 const documents = () => import("./document-values.ts");
 const deletions = () => import("./deletions.ts");
+
+/** The server answers before it indexes a content, and no search finds it until then. */
+const next: CommandRules["next"] = ({ dataset_id }) =>
+  `; not indexed yet: ${commandLine("kb doc wait", [String(dataset_id)])}`;
 
 /** What the commands of knowledge bases that are one request do besides. */
 export const kbRules: Readonly<Record<string, CommandRules>> = {
@@ -26,16 +31,16 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
       throw await (await import("./create.ts")).withOrder(...args, "kb status");
     },
   },
-  "kb doc add": { fill: async (filling) => (await documents()).fillAdded(filling) },
+  "kb doc add": { next, fill: async (filling) => (await documents()).fillAdded(filling) },
   "kb doc upload": {
-    checkPaths: async (...args) => (await documents()).rejectDirectories(...args),
-    explain: async (...args) => (await documents()).noticeEmpty(...args),
+    next,
+    checkPaths: async (...args) => (await documents()).rejectUnfit(...args),
     fill: async (filling) => (await documents()).fillUploaded(filling),
   },
-  "kb doc update": { fill: async (filling) => (await documents()).fillUpdated(filling) },
+  "kb doc update": { next, fill: async (filling) => (await documents()).fillUpdated(filling) },
   "kb doc replace": {
-    checkPaths: async (...args) => (await documents()).rejectDirectories(...args),
-    explain: async (...args) => (await documents()).noticeEmpty(...args),
+    next,
+    checkPaths: async (...args) => (await documents()).rejectUnfit(...args),
     fill: async (filling) => (await documents()).fillReplaced(filling),
   },
   "kb doc delete": { deletion: async (...args) => (await deletions()).ofDocument(...args) },

@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { countsOf, isOutOfSync, plannedRow, sizeOf } from "../changes/index.ts";
 import type { Action, Change } from "../changes/index.ts";
@@ -53,6 +53,10 @@ export async function* run(
   });
 }
 
+/** `2 would fail: a.md, b.md` */
+const namesOf = (rows: readonly Change[]): string =>
+  rows.length === 0 ? "" : `${countsOf(rows, true)}: ${firstNames(rows.map(({ name }) => name))}`;
+
 function statusOf({ changes, count: files, unfit, withoutFile }: SyncPlan): SyncStatus {
   const rows = [...changes.map(plannedRow), ...unfit];
   const isProblem = (row: Change) => isOutOfSync(row) || row.action === "skip";
@@ -73,7 +77,12 @@ function statusOf({ changes, count: files, unfit, withoutFile }: SyncPlan): Sync
     changes: joined(countsOf(made, true), sent.length === 0 ? "" : `${sizeOf(sent)} to index`),
     unchanged: `${groupDigits(same.length)} of ${counted(files, "file")}`,
     problems: joined(
-      countsOf(problems, true),
+      countsOf(
+        problems.filter(({ action }) => action === "skip"),
+        true,
+      ),
+      namesOf(problems.filter(({ action }) => action === "conflict")),
+      namesOf(problems.filter(({ action }) => action === "failed")),
       kept <= 0 ? "" : `${counted(kept, "document")} without a file (deleted by --prune only)`,
     ),
   };

@@ -20,7 +20,12 @@ export async function serveClients(
   if (context.signal.aborted) throw new SilentExit(context.abortError().exit); // no error here
 }
 
-async function serveOnStdio(setting: ServerSetting, { host, trace }: Context): Promise<void> {
+async function serveOnStdio(setting: ServerSetting, context: Context): Promise<void> {
+  const { host, trace } = context;
+  if (host.stdin.isTTY)
+    await context.notice(
+      "serving MCP on stdin: it waits for a client to write there; Ctrl-C ends it",
+    );
   let ended = () => {};
   const end = new Promise<void>((resolve) => (ended = resolve));
   const input = Readable.from(untilEnd(host, ended), { objectMode: false });
