@@ -86,7 +86,9 @@ function measure(
   const chartWidth = largest(rows.map((row) => field.chart?.(row)?.width ?? 0));
   const full = Math.max(headWidth, chartWidth, style.keepsAll ? widest(texts) : shortest);
   const role = full === Infinity ? "picture" : roleOf(field, present, isName);
-  const [low, share, high] = minimums[field.kind === "sparse" ? "sparse" : role] ?? [full, 0, full];
+  const sparse = style.keepsAll ? "sparse-of-all" : "sparse";
+  const limits = minimums[field.kind === "sparse" ? sparse : role];
+  const [low, share, high] = limits ?? [full, 0, full];
   const least = Math.min(high, Math.max(low, share && Math.floor(available * share)));
   const areNumbers =
     present.length > 0 &&
@@ -197,6 +199,8 @@ const minimums: Readonly<Record<string, readonly [least: number, share: number, 
   text: [10, 0.2, 30],
   // It is there for what its few texts say, such as why runs failed.
   sparse: [10, 0.4, 40],
+  // Without `-o wide`, which is for the other columns, it has more room.
+  "sparse-of-all": [12, 0.1, 40],
   chart: [8, 0, 8],
   picture: [8, 0, 8],
 };
