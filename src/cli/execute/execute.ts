@@ -149,7 +149,7 @@ async function perform(
   if (succeeds && session.writes() > 0 && isDone) {
     const shown = { ...typed, ...session.done };
     const text = session.success ?? successText(command, shown, session.deleted);
-    await context.notice(typeof id === "string" ? `${text} (${id})` : text);
+    if (text !== "") await context.notice(typeof id === "string" ? `${text} (${id})` : text);
   }
   if (isList(command.returns) && command.row) await noticeRowCount(context.counter, context);
 }
