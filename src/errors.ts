@@ -50,7 +50,7 @@ export interface ErrorInfo {
   readonly outputFirst?: boolean | undefined;
   /** Whether the server applied a change. */
   readonly sideEffect?: "none" | "unknown" | "applied" | undefined;
-  /** The side effect in words for people (default: general ones). */
+  /** The side effect in words for people (default: general ones); empty if the message tells it. */
   readonly effect?: string | undefined;
 }
 

@@ -1,4 +1,5 @@
 import { usage } from "../errors.ts";
+import { counted } from "./text.ts";
 
 /** The sum of numbers; 0 for none. */
 export function sum(numbers: Iterable<number>): number {
@@ -115,4 +116,17 @@ export function seededRandom(seed: number): () => number {
     bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
     return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
   };
+}
+
+/** `7 days`, `24 hours`, `90 minutes` from seconds, to within a hundredth. */
+export function spanText(seconds: number): string {
+  const units = [
+    ["day", 86_400],
+    ["hour", 3600],
+    ["minute", 60],
+  ] as const;
+  const fits = ([, size]: (typeof units)[number]) =>
+    seconds >= 2 * size && Math.abs(Math.round(seconds / size) * size - seconds) < seconds / 100;
+  const [unit, size] = units.find(fits) ?? (["second", 1] as const);
+  return counted(Math.round(seconds / size), unit);
 }

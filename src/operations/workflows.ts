@@ -45,6 +45,8 @@ export interface WorkflowRun {
   readonly outputs: Readonly<Record<string, unknown>> | string | null;
   /** In seconds; only of the last segment if the run was resumed (server §13). */
   readonly elapsed_time: number | null;
+  /** Unix seconds. */
+  readonly created_at: number;
 }
 
 /** The inputs of a run: those of its application, or those that the server adds, `sys.files` and others. */

@@ -205,7 +205,7 @@ test("runs of the application are completed, newest first, with their status and
   expect(await values(["diff", older, newer.slice(0, 20)], world, "wf")).toEqual([newer, ":files"]);
   const elsewhere = { ...world, env: { ...env, KB_BASE_URL: "http://127.0.0.1:9/v1" } };
   expect(await values(["show", ""], elsewhere, "wf")).toEqual(["last"]);
-  expect(await values(["open", ""], elsewhere, "wf")).toEqual([]);
+  expect(await values(["open", ""], elsewhere, "wf")).toEqual(["last"]);
 });
 
 test("names that are already on the line are not suggested again", async () => {

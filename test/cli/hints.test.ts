@@ -307,6 +307,7 @@ const scenes: readonly Scene[] = [
   { line: "wf --app echo test run $dir/checks.yaml" },
   { line: "wf test run $dir/program.yaml" },
   { line: "wf --app echo test init --from rows $dir/faq.csv --input query --out $dir/faq.yaml" },
+  { line: "wf --app echo test init --from logs $dir/new.yaml" },
   { line: "wf --app echo test review $dir/rows.csv" },
   { line: "wf --app answers test init --from logs", unless: "there is nothing to make tests of" },
   { line: "wf test flaky $dir" },

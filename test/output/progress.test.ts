@@ -134,6 +134,8 @@ describe("the line", () => {
     expect(left.text(20_000) + left.timeLeft(20_000)).toBe("Reading  20/62 files · 0:42 left");
     expect(left.timeLeft(20_000, 32)).toBe(" · 0:42 left");
     expect(left.timeLeft(20_000, 31)).toBe("");
+    // After a stall it is no longer known.
+    expect(left.timeLeft(65_000)).toBe(" · for 1:05");
     expect(rate.text(20_000) + rate.timeLeft(20_000)).toBe("Reading  2,000 runs · 100/s");
   });
 

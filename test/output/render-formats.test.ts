@@ -289,6 +289,14 @@ const cases: readonly [
     "too narrow for: third (-o yaml has all)\nname  pages  first       second\n────  ─────  ──────────  ──────────\nA         1  1234567890  1234567890\n",
   ],
   [
+    "wide shortens errors for the further columns",
+    list("data", "name", "error:sparse", "...", "first", "second"),
+    [{ name: "A", error: "[Errno 111] Connection refused", first: "1234567890", second: "123" }],
+    { format: "wide" },
+    38,
+    "name  error         first       second\n────  ────────────  ──────────  ──────\nA     [Errno 111]…  1234567890  123\n",
+  ],
+  [
     "wide is lines where fewer than two further columns fit",
     list("data", "name", "pages", "...", "first", "second"),
     [{ name: "A", pages: 1, first: "1234567890", second: "1234567890" }],

@@ -47,7 +47,6 @@ héllo 世界
 01:06:57  node_started       End
 01:06:57  node_finished      End  succeeded  0 ms
 01:06:57  workflow_finished  succeeded  46 ms  2 steps
-  outputs  {"query":"héllo 世界"}
 `,
   );
 });

@@ -67,7 +67,6 @@ test("missing inputs are asked for, and a pause is answered in the view of the r
     "",
     "looks fine",
     "",
-    '  outputs  {"result":"looks fine"}',
     expect.stringMatching(/^✓ succeeded T {2}run ID .*4 steps$/),
   ]);
 });
@@ -183,8 +182,8 @@ test("the list of forms at 80 columns", async () => {
   const list = onTerminal("review", ["form", "list"], env);
   expect(await list.exit).toBe(0);
   const lines = await list.lines();
-  expect(lines[0]).toMatch(/^node +by +expires/);
+  expect(lines[0]).toMatch(/^node +expires \(UTC\) +by/);
   expect(lines.find((line) => line.startsWith("Review"))).toMatch(
-    /^Review +kb-wf +\d{4}-\d\d-\d\d/,
+    /^Review +\d{4}-\d\d-\d\d \d\d:\d\d +kb-wf/,
   );
 });

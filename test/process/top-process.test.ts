@@ -123,8 +123,14 @@ test.concurrent("Ctrl-D leaves a form unanswered", async () => {
   expect(await screen.exit).toBe(0);
 });
 
-test.concurrent("Ctrl-C in a form ends the dashboard", async () => {
+test.concurrent("Ctrl-C and q leave a form unanswered, another Ctrl-C the dashboard", async () => {
   const screen = await askedForm();
+  screen.type("\u0003");
+  await screen.shows(/^the run stays paused$/m);
+  screen.type("a");
+  await screen.shows(/(\(1-3\):[^]*){2}/); // the normal screen still has the first prompt
+  screen.type("q\r");
+  await screen.shows(/^the run stays paused$/m);
   screen.type("\u0003");
   expect(await screen.exit).toBe(130);
   expect(await screen.lines()).toContain("error: interrupted");

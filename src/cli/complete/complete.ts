@@ -295,8 +295,8 @@ function forms(at: Cursor): Promise<Candidate[]> {
 async function chosen({ place, host }: Cursor, list: typeof runIds): Promise<Candidate[]> {
   const { command, flags, positionals } = place.line;
   if (!command) return [];
-  const takesNewest = rulesOf(command)?.chosen && positionals.length === 0;
-  const newest = takesNewest ? [{ value: NEWEST, help: "the newest" }] : [];
+  const { params = [] } = rulesOf(command)?.chosen ?? {};
+  const newest = positionals.length < params.length ? [{ value: NEWEST, help: "the newest" }] : [];
   const known = await list({ command, flags }, host).catch(() => []);
   return [...newest, ...known.filter(({ value }) => !positionals.includes(value))];
 }

@@ -96,7 +96,7 @@ function plainText(error: CliError, { color, verbosity, columns }: ErrorStyle): 
   lines.push(...candidateLines(details).map(shown));
   // No side effect is the default, and the hint may state it already.
   if (sideEffect !== undefined && sideEffect !== "none" && !hint?.includes(sideEffects[sideEffect]))
-    lines.push(effect ?? sideEffects[sideEffect]);
+    lines.push(...[effect ?? sideEffects[sideEffect]].filter((text) => text !== ""));
   if (hint !== undefined) lines.push(wrapped(`hint: ${hint}`));
   if (verbosity >= 3) lines.push(...causesOf(error).map(shown));
   return `${lines.join("\n")}\n`;

@@ -150,7 +150,8 @@ async function perform(
     const shown = { ...typed, ...session.done };
     const text = session.success ?? successText(command, shown, session.deleted);
     const next = rulesOf(command)?.next?.(shown) ?? "";
-    await context.notice(`${text}${typeof id === "string" ? ` (${id})` : ""}${next}`);
+    if (text !== "")
+      await context.notice(`${text}${typeof id === "string" ? ` (${id})` : ""}${next}`);
   }
   if (isList(command.returns) && command.row) await noticeRowCount(context.counter, context);
 }

@@ -206,13 +206,16 @@ async function* taskValues({ input, session }: CheckedCommand): AsyncGenerator<u
   else yield* result;
 }
 
-/** The values with the argument that is chosen by a word or on a terminal. */
+/** The values with the arguments that are chosen by a word or on a terminal. */
 async function withChosen(input: Values, { command, context }: Session): Promise<Values> {
   const { chosen } = rulesOf(command) ?? {};
   if (!chosen) return input;
-  const { param } = chosen;
-  const value = await chosen.choose(input[param], chosen, context);
-  return { ...input, [param]: command.params[param]?.many ? [value].flat() : value };
+  const known: Record<string, unknown> = { ...input };
+  for (const param of chosen.params) {
+    const value = await chosen.choose(input[param], chosen, context);
+    known[param] = command.params[param]?.many ? [value].flat() : value;
+  }
+  return known;
 }
 
 /**

@@ -115,7 +115,7 @@ export const argumentRows = (command: Command): HelpRow[] => {
   return command.positionals.flatMap(({ word, name }): HelpRow[] => {
     const param = command.params[name];
     if (!param) return [];
-    return [[`<${word}>`, argumentHelp(param, chosen?.param === name ? [chosen.help] : [])]];
+    return [[`<${word}>`, argumentHelp(param, chosen?.params.includes(name) ? [chosen.help] : [])]];
   });
 };
 

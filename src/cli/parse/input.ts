@@ -96,7 +96,7 @@ export async function checkedInput(
       input[name] = repeats
         ? await checkItems(label, param, value as readonly string[], sources)
         : await checkValue(label, param, value, sources);
-    } else if (rules?.chosen?.param === name) {
+    } else if (rules?.chosen?.params.includes(name)) {
       // It is asked for when the command runs.
     } else if (param.required && param.from === undefined && param.shape?.kind !== "object") {
       const { choices, orFile } = param;

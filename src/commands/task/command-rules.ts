@@ -34,14 +34,14 @@ export interface Filling {
   readonly helpHint: string;
 }
 
-/** How an argument is chosen. */
+/** How arguments are chosen. */
 export interface ChosenArgument {
-  readonly param: string;
+  readonly params: readonly string[];
   /** What help says of it: `last is the newest`. */
   readonly help: string;
   /** The command, for hints, and which things it takes. */
   readonly command: string;
-  readonly kind: "any" | "running" | "traced";
+  readonly kind: "any" | "running" | "traced" | "compared";
   /** The value in place of the typed one, or of none. Throws usage if it is missing and no prompt is possible. */
   choose(typed: unknown, chosen: ChosenArgument, context: Context): Promise<unknown>;
 }
@@ -55,7 +55,7 @@ export interface CommandRules {
   checkPaths?(typed: Values, stat: (path: string) => Promise<PathFacts | null>): Promise<void>;
   /** Asks on a terminal for what the command line leaves open. */
   ask?(input: Values, context: Context): Promise<Values>;
-  /** An argument that a task takes by a word such as `last`, and asks for on a terminal if it is missing. */
+  /** Arguments that a task takes by a word such as `last`, and asks for on a terminal if one is missing. */
   readonly chosen?: ChosenArgument;
   /** Mends values whose names were not found, by asking on a terminal, or throws the error with a better hint. */
   missing?(error: unknown, input: Values, context: Context): Promise<Values>;

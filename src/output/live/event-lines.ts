@@ -4,7 +4,7 @@ import { isObject, own, valueAt } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
 import { counted } from "../../lib/text.ts";
-import { AgentAnswer } from "../../runs/text.ts";
+import { AgentAnswer, TextDigest, printedValue } from "../../runs/text.ts";
 import { nodeError } from "../../runs/trace.ts";
 import { ellipsis, pad, shorten, visible, widthOf, wrap } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
@@ -201,10 +201,17 @@ export function replacement({ event, fields }: ServerEvent): Part {
 /** Whether all of a run's answer was displayed; if not, the outputs at its end supply the rest. */
 export class AnswerWatch {
   #isWhole: boolean | undefined;
+  #answer = new TextDigest();
   readonly #agent = new AgentAnswer();
 
   get isWhole(): boolean {
     return this.#isWhole === true;
+  }
+
+  /** Whether these outputs are one value, and the displayed answer is that. */
+  isOnly(outputs: Readonly<Record<string, unknown>>): boolean {
+    const [value, ...others] = Object.values(outputs).map(printedValue);
+    return value !== undefined && others.length === 0 && this.#answer.equals(value);
   }
 
   /** Returns the piece of text that an event adds. */
@@ -217,18 +224,24 @@ export class AnswerWatch {
     const isResumedChat = fields.reason === "resumption" && fields.conversation_id !== undefined;
     if (event === "_gap" || isResumedChat) this.#isWhole = false;
     else if (piece?.kind === "answer" && piece.text !== undefined) this.#isWhole ??= true;
+    const whole = piece ? undefined : replacement(received);
+    if (whole !== undefined) this.#answer = new TextDigest().add(whole);
+    else if (piece?.kind === "answer") this.#answer.add(piece.text ?? "");
     return piece;
   }
 }
 
 /** Lines below an event line: an open form, or the outputs of a run. */
-export function linesBelow(event: ServerEvent, isTextShown: boolean, style: ViewStyle): string {
+export function linesBelow(event: ServerEvent, answer: AnswerWatch, style: ViewStyle): string {
   const { outputs } = event.fields;
   if (event.event === "human_input_required")
     return indentedLines(formLines(event.fields, style), style);
   if (event.event !== "workflow_finished") return "";
   if (!isObject(outputs) || Object.keys(outputs).length === 0) return "";
-  if (isTextShown) return indentedLines([`outputs  ${compact(outputs, style, 11)}`], style);
+  if (answer.isWhole) {
+    const lines = answer.isOnly(outputs) ? [] : [`outputs  ${compact(outputs, style, 11)}`];
+    return indentedLines(lines, style);
+  }
   return indentedLines(
     Object.entries(outputs).map(
       ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,

@@ -126,7 +126,7 @@ class EventLines {
       return line + this.#grow(answer);
     }
     if (event.event === "message_replace" || event.event === "text_replace") return "";
-    const lines = linesBelow(event, this.#answer.isWhole, this.#style);
+    const lines = linesBelow(event, this.#answer, this.#style);
     return `${this.end()}${eventLine(event, this.#style)}\n${lines}`;
   }
 

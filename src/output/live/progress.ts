@@ -203,12 +203,19 @@ export class ProgressLine {
     return `${line}${separator}${cut(visible(step.current), room, this.#mark)}`;
   }
 
-  /** ` · 0:42 left`; empty until it is known, and if it does not fit behind the text. */
+  /**
+   * ` · 0:42 left`, or ` · for 0:42` after a while in which it is not known; empty before, and if it does
+   * not fit behind the text.
+   */
   timeLeft(now: number, width = Infinity): string {
     const total = this.#step?.work?.total ?? this.#step?.total;
-    const seconds = total === undefined ? undefined : this.#timeLeft?.seconds(total, now);
-    if (seconds === undefined) return "";
-    const text = `${this.#separator}${clockTime(seconds)} left`;
+    if (total === undefined || !this.#timeLeft || !this.isOpen) return "";
+    const left = this.#timeLeft.seconds(total, now);
+    const elapsed = this.#timeLeft.elapsed(now);
+    if (left === undefined && elapsed < EARLY) return "";
+    const time =
+      left === undefined ? `for ${clockTime(elapsed / 1000)}` : `${clockTime(left)} left`;
+    const text = `${this.#separator}${time}`;
     return widthOf(this.text(now, width)) + text.length <= width ? text : "";
   }
 
@@ -247,6 +254,11 @@ export class TimeLeft {
 
   add(at: number, done: number): void {
     if (done > this.#last.done) this.#last = { at, done };
+  }
+
+  /** ms since the start. */
+  elapsed(now: number): number {
+    return now - this.#start.at;
   }
 
   /** Completions per second; undefined until they are known, and when the work stalls. */

@@ -157,7 +157,7 @@ export class RunView {
       this.#finishOpen("unfinished");
       this.#open = [];
       this.#finishText();
-      this.#final += linesBelow(event, this.#answer.isWhole, this.#style);
+      this.#final += linesBelow(event, this.#answer, this.#style);
       this.#printRun(event);
     },
     _answer: this.#replaceText,
@@ -188,7 +188,7 @@ export class RunView {
       this.#printNode(node, "paused");
       this.#waiting.add(node);
     } else this.#printOther(event);
-    this.#final += linesBelow(event, false, this.#style);
+    this.#final += linesBelow(event, this.#answer, this.#style);
   }
 
   /** Prints a failed attempt of a node that is retried. */

@@ -102,11 +102,16 @@ export function rowPrinter(
   };
 }
 
-const sheetTexts = (
+/** Rows one below the other, which have room for the seconds of their times. */
+function sheetTexts(
   rows: readonly unknown[],
   fields: readonly TableField[],
   style: TableStyle,
-): string => rows.map((row) => sheetText(row, fields, style)).join("\n");
+): string {
+  const { text, toTheSecond = text } = style.times;
+  const times = { ...style.times, text: toTheSecond };
+  return rows.map((row) => sheetText(row, fields, { ...style, times })).join("\n");
+}
 
 /**
  * Yields the rows that are available without waiting as one group, at most 100, then the others as they

@@ -86,7 +86,8 @@ function measure(
   const chartWidth = largest(rows.map((row) => field.chart?.(row)?.width ?? 0));
   const full = Math.max(headWidth, chartWidth, style.keepsAll ? widest(texts) : shortest);
   const role = full === Infinity ? "picture" : roleOf(field, present, isName);
-  const shape = field.kind === "sparse" ? "sparse" : role;
+  const sparse = style.keepsAll ? "sparse-of-all" : "sparse";
+  const shape = field.kind === "sparse" ? sparse : role;
   const [low, share, high] = minimums[areAddresses(present) ? "address" : shape] ?? [full, 0, full];
   const least = Math.min(high, Math.max(low, share && Math.floor(available * share)));
   const areNumbers =
@@ -204,6 +205,8 @@ const minimums: Readonly<Record<string, readonly [least: number, share: number, 
   sparse: [10, 0.4, 40],
   // Its end tells servers apart: columns after it are dropped first.
   address: [10, 0.6, Infinity],
+  // Without `-o wide`, which is for the other columns, it has more room.
+  "sparse-of-all": [12, 0.1, 40],
   chart: [8, 0, 8],
   picture: [8, 0, 8],
 };

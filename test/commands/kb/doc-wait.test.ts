@@ -47,7 +47,7 @@ test("indexed chunks count as progress", async () => {
   const slow = Array.from({ length: 9 }, (_, done) => ["indexing", done] as const);
   const ran = await wait([...slow.flatMap((each) => [each, each]), ["completed", 8]]);
   expect(ran.exit, ran.err).toBe(0);
-  expect(ran.err).toContain("Indexing  0/1 documents · 4 of 8 chunks\n");
+  expect(ran.err).toContain("Indexing  0/1 documents · 4 of 8 chunks · for 36:00\n");
   expect(ran.err).not.toContain("no indexing progress");
 });
 

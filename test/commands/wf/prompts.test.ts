@@ -112,7 +112,7 @@ describe("missing required inputs", () => {
     const ran = await replying(["run", ...flags], ["Ann", "a"], { ...app("inputs"), ...world });
     expect(ran.exit).toBe(2);
     expect(ran.questions).toEqual([]);
-    expect(ran.err).toContain('input "name" is required');
+    expect(ran.err).toContain('inputs "name" and "kind" are required');
   });
 
   test("of a chat application: its key is the mistake", async () => {
@@ -611,7 +611,7 @@ describe("wf form list", () => {
       env: { KB_BASE_URL: mock.baseUrl, KB_APP_KEY: "app-x" },
     });
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.out).toContain(",ann@example.com,,,5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11,\r\n");
+    expect(ran.out).toContain(",,ann@example.com,,5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11,\r\n");
     expect(ran.err).toContain("1 paused run without a form here");
   });
 });

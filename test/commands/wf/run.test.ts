@@ -97,10 +97,13 @@ describe("inputs are parsed by the form of the app", () => {
     expect(server.seen.filter(({ method }) => method !== "GET").length).toBe(before);
   });
 
-  test("a missing input is named", async () => {
-    const ran = await inputs("--input", "name=A");
-    expect(ran.exit).toBe(2);
-    expect(ran.err).toContain('input "kind" is required');
+  test("missing inputs are named together, with values that they accept", async () => {
+    const [one, both] = [await inputs("--input", "name=A"), await inputs()];
+    expect([one.exit, both.exit]).toEqual([2, 2]);
+    expect(one.err).toBe('error: input "kind" is required\nhint: add --input kind=a\n');
+    expect(both.err).toBe(
+      'error: inputs "name" and "kind" are required\nhint: add --input name=… --input kind=a\n',
+    );
   });
 
   test("an unknown field of a condition lists fields, and words that begin sentences", async () => {

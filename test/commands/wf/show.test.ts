@@ -53,6 +53,20 @@ test("names the node of a failure that was followed on this machine", async () =
   ]);
 });
 
+test("a terminal shows for how long an unfinished run has taken", async () => {
+  const review = ["wf", "--app", "review"];
+  await server.cli([...review, "run", "query=x", "-q"]);
+  const show = [...review, "show", await newestRun(review)];
+  const { out } = await server.cli([...show, "--jq", ".created_at"]);
+  const now = () => new Date(Number(out) * 1000 + 65_000);
+  const world = { tty: true, now, env: { NO_COLOR: "1" } };
+  const [shown, raw] = await Promise.all([
+    server.cli(show, world),
+    server.cli([...show, "--jq", ".elapsed_time < 60"], world),
+  ]);
+  expect([shown.out, raw.out]).toEqual([expect.stringMatching(/^elapsed +1m 05s$/m), "true\n"]);
+});
+
 test("keeps no failures with KB_KEEP_ERRORS=0", async () => {
   const folder = await temporaryDirectory();
   const world = { folder, env: { KB_KEEP_ERRORS: "0" } };
@@ -69,6 +83,19 @@ test("names a recording with a command that works", async () => {
   const [, command = ""] = /^its nodes are recorded: `(.*)`$/m.exec(err) ?? [];
   const { exit, out } = await server.cli(command.split(" "));
   expect([exit, out.split("\n")[0]]).toEqual([0, expect.stringMatching(/^# Run .* failed, /)]);
+});
+
+test("last is also a run to compare or open, with the nodes that were recorded here", async () => {
+  const folder = await temporaryDirectory();
+  const record = join(folder, "run.jsonl");
+  await server.done(["wf", "run", "query=hello", "--record", record, "-q"], { folder });
+  const id = await newestRun(["wf"]);
+  const timeline = await server.done(["wf", "timeline", id], { folder });
+  expect(timeline.out).toContain(`# Run ${id} succeeded`);
+  const compared = await server.done(["wf", "diff", "last", record, "--exit-code"], { folder });
+  expect(compared.out).toContain("No difference in status, path and outputs.");
+  const opened = await server.done(["wf", "open", "last", "--print"], { folder });
+  expect(opened.out).toMatch(/\/logs$/m);
 });
 
 test("names the node that was replaced by its default value", async () => {

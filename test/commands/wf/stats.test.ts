@@ -908,6 +908,16 @@ describe("on a terminal", () => {
     expect((await screen([], 80)).slice(1)).toEqual(["0 runs", "no runs"]);
   });
 
+  test.each([
+    ["7d", "no runs in the 7 days before"],
+    ["1d", "no runs in the 24 hours before"],
+    ["90m", "no runs in the 90 minutes before"],
+  ])("--since %s: %s", async (since, expected) => {
+    const { env } = await server([{ at: now - 10 }]);
+    const { out } = await wf(["--since", since], { tty: true, env: { ...env, NO_COLOR: "1" } });
+    expect(out.split("\n")[2]).toBe(expected);
+  });
+
   test("40 columns drop the trends and wrap", async () => {
     expect(await screen(many(rateLimit, refused), 40)).toEqual([
       "Runs from 2026-11-21 07:00 to 2026-11-21",

@@ -76,13 +76,12 @@ test("unmet expectations are shown beside the actual values, and the exit code i
   expect(ran.err).toContain("error: 1 test failed: Echo: knows holidays\n");
 });
 
-test("a terminal is told which tests ran", async () => {
+test("a terminal is told once how many tests passed", async () => {
   const words = ["echo.yaml", "--only", "smoke", "--repeat", "2"];
   const ran = await sandbox.cli(line(words), { folder, tty: true, columns: 500 });
-  expect([ran.exit, ran.err]).toEqual([
-    0,
-    expect.stringContaining(`Ran 1 test, 2 times each: ${join(folder, "echo.yaml")}\n`),
-  ]);
+  expect(ran.exit, ran.err).toBe(0);
+  expect(ran.out).toContain("1 of 1 test passed");
+  expect(ran.err).not.toContain("Ran");
 });
 
 test("only tests with a tag are run", async () => {

@@ -66,10 +66,13 @@ async function endedEarly(error: CliError, tally: RunTally, context: Context): P
     if (done !== "") await context.notice(`ended early: ${done}`);
     return error;
   }
+  const { uploads, updates, deletes } = tally;
   const isKnown = tally.isIdle && tally.unknown === 0;
+  const isCounted = isKnown && uploads.done + updates.done + deletes.done > 0;
   const more: ErrorInfo = {
     // Only writes that were under way have an unknown side effect; those before are counted.
     ...(isKnown && { sideEffect: "none" }),
+    ...((isCounted || tally.unknown > 0) && { effect: "" }),
     hint: "run the same command again to resume; completed files are skipped",
   };
   return error.with(more, done === "" ? error.message : `${error.message}: ${done}`);

@@ -107,7 +107,9 @@ export async function* waitForIndexing(
       [lastProgress, lastProgressAt, isNoticed] = [progress, now, false];
     const note = chunkCounts(pending);
     const [done, total] = [ended.size, statuses.length];
-    context.progress({ verb: "Indexing", done, total, unit: "documents", failed, note });
+    const current =
+      pending.length > MAX_NAMED ? undefined : pending.map(({ name }) => name).join(", ");
+    context.progress({ verb: "Indexing", done, total, unit: "documents", failed, note, current });
     const stalled = now - lastProgressAt;
     if (stalled >= stallNotice && !isNoticed) {
       isNoticed = true;
@@ -117,6 +119,9 @@ export async function* waitForIndexing(
     await context.pause(backoff(attempt, delays.indexing));
   }
 }
+
+/** Documents that are left of which progress has the names. */
+const MAX_NAMED = 3;
 
 function chunkCounts(pending: readonly DocumentStatus[]): string | undefined {
   const known = pending.flatMap(({ chunks }) => (chunks && chunks[1] > 0 ? [chunks] : []));

@@ -87,7 +87,7 @@ export const formList = task({
   params: formListParams,
   returns: withNamePath(
     "token",
-    list<ListedForm>("", "node by expires=expires:time status:sparse run token=token:id"),
+    list<ListedForm>("", "node expires=expires:time by status:sparse run token=token:id"),
   ),
   sends: [listWorkflowLogs, streamRunEvents, getAppInfo],
   effect: "reads",

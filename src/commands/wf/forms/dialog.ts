@@ -112,7 +112,7 @@ function actionsOf({ user_actions }: HumanInputForm): readonly Choice<string | u
     names: [id, title],
     value: id,
   }));
-  return [...actions, { label: "later", names: ["later"], value: undefined }];
+  return [...actions, { label: "later", names: ["later", "q"], value: undefined }];
 }
 
 /** With a given action only inputs that are missing are asked for; after a rejection all of them. */

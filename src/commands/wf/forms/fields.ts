@@ -157,16 +157,42 @@ export function checkValues(
   values: Readonly<Record<string, unknown>>,
 ): void {
   for (const name of Object.keys(values)) requireField(name, fields);
-  for (const field of fields) checkValue(field, own(values, field.variable));
+  const open = fields.filter(({ variable }) => isEmpty(own(values, variable)));
+  requireNone(open.filter((field) => field.required && field.default === undefined));
+  for (const field of fields)
+    if (!open.includes(field)) checkValue(field, own(values, field.variable));
 }
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === "" ||
+  (Array.isArray(value) && value.length === 0);
+
+/** Throws `usage` that names all required fields without a value, with a value that each accepts. */
+function requireNone(missing: readonly Field[]): void {
+  if (missing.length === 0) return;
+  const names = missing.map(({ variable }) => JSON.stringify(variable));
+  const [noun, verb] = missing.length === 1 ? ["input", "is"] : ["inputs", "are"];
+  const flags = missing.map((field) => {
+    const [value = placeholders[field.control] ?? "…"] = field.options;
+    return `--input ${shellQuote(`${field.variable}=`)}${value === "…" ? value : shellQuote(value)}`;
+  });
+  const all = new Intl.ListFormat("en-GB").format(names);
+  throw usage(`${noun} ${all} ${verb} required`, `add ${flags.join(" ")}`);
+}
+
+/** What is typed for the types of fields that do not accept any text. */
+const placeholders: Readonly<Record<string, string>> = {
+  number: "1",
+  checkbox: "true",
+  file: "@FILE",
+  "file-list": "@FILE",
+  json_object: "{}",
+};
 
 function checkValue(field: Field, value: unknown): void {
   const { variable: name, max, options } = field;
-  const empty = value === undefined || value === null || value === "";
-  if (empty || (Array.isArray(value) && value.length === 0)) {
-    if (!field.required || field.default !== undefined) return;
-    throw usage(`input ${JSON.stringify(name)} is required`, `add --input ${name}=…`);
-  }
   if (options.length > 0 && !options.includes(String(value)))
     throw usage(`input ${name}: ${JSON.stringify(value)} is not one of ${options.join(", ")}`);
   if (max !== undefined && typeof value === "string" && [...value].length > max)

@@ -43,7 +43,7 @@ export async function openTraces({ otlp, with_detail }: TracesInput, context: Co
       unfinished++;
       return [];
     }
-    const trace = recorded.has(id) ? await recorded.trace(id) : undefined;
+    const trace = recorded.has(id) ? (await recorded.load(id))?.trace : undefined;
     if (!trace) without.push(id);
     const { created_at, finished_at } = log.workflow_run ?? {};
     const startedAt = 1000 * (created_at ?? at);

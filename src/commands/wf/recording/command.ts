@@ -85,6 +85,7 @@ export const workflowDiff = task({
   exits: ["cut", "gate"],
   examples: [
     "wf diff before.jsonl after.jsonl",
+    "wf diff before.jsonl last",
     "wf diff before.jsonl after.jsonl --exit-code -o md",
   ],
 });

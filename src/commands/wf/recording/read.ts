@@ -29,7 +29,8 @@ export interface LoadedTrace {
 
 /**
  * Loads the trace of a recording, or follows the run with this ID until it ends or is waiting for
- * human input. The server does not keep the node events of ended runs (server §15.3).
+ * human input. The server does not keep the node events of ended runs (server §15.3): those that were recorded
+ * on this machine are read from there.
  */
 export async function loadTrace(source: string, context: Context): Promise<LoadedTrace> {
   if (isUuid(source)) return traceOfRun(source, context);
@@ -39,16 +40,16 @@ export async function loadTrace(source: string, context: Context): Promise<Loade
     : traceOfRun(await context.resolveId("run", source), context);
 }
 
-/** The recordings of runs on this machine: whether a run has one, and its trace if that has nodes. */
+/** The recordings of runs on this machine: whether a run has one, and its content if that has nodes. */
 export async function savedRecordings(context: Context) {
   const saved = await savedRuns(context).catch(knownFailure); // a file of runs needs no server
   return {
     has: (run: string): boolean => saved?.get(run)?.recording !== undefined,
-    async trace(run: string): Promise<RunTrace | undefined> {
+    async load(run: string): Promise<LoadedTrace | undefined> {
       const path = saved?.get(run)?.recording ?? "";
       const loaded = await traceOfRecording(path, context).catch(knownFailure); // removed, or changed
       const isOfRun = loaded?.trace.runId === run && loaded.trace.nodes.length > 0;
-      return isOfRun ? loaded.trace : undefined;
+      return isOfRun ? loaded : undefined;
     },
   };
 }
@@ -93,7 +94,9 @@ async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace>
     if (!(error instanceof CliError) || trace.nodes.length === 0) throw error;
     problem = error.with({ isResult: true });
   }
-  return { source: runId, trace, timed: true, problem };
+  const recorded =
+    trace.nodes.length === 0 ? await (await savedRecordings(context)).load(runId) : undefined;
+  return recorded ?? { source: runId, trace, timed: true, problem };
 }
 
 /** An event of a recording. */

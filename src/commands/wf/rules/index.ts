@@ -4,7 +4,7 @@ import type { ChosenArgument, CommandRules } from "../../task/command-rules.ts";
 
 /** A run by `last`, or asked for on a terminal. */
 const aRun = {
-  param: "workflow_run_id",
+  params: ["workflow_run_id"],
   kind: "any",
   help: "last is the newest; a terminal asks for it",
   choose: async (typed, chosen, context) =>
@@ -13,7 +13,7 @@ const aRun = {
 
 /** A form by `last`, by its run, or asked for on a terminal. */
 const aForm = {
-  param: "form_token",
+  params: ["form_token"],
   kind: "any",
   help: "last is that of the newest run, a run ID that of this run; a terminal asks for it",
   choose: async (typed, chosen, context) =>
@@ -38,10 +38,28 @@ export const wfRules: Readonly<Record<string, CommandRules>> = {
   "wf wait": { chosen: { ...aRun, command: "wf wait" } },
   "wf events": { chosen: { ...aRun, command: "wf events" } },
   "wf stop": {
-    chosen: { ...aRun, command: "wf stop", kind: "running", param: "task_id" },
+    chosen: { ...aRun, command: "wf stop", kind: "running", params: ["task_id"] },
   },
   "wf timeline": {
-    chosen: { ...aRun, command: "wf timeline", kind: "traced", param: "run" },
+    chosen: { ...aRun, command: "wf timeline", kind: "traced", params: ["run"] },
+  },
+  "wf open": {
+    chosen: {
+      ...aRun,
+      command: "wf open",
+      help: "last is the newest",
+      choose: async (typed, chosen, context) =>
+        typed === undefined ? undefined : aRun.choose(typed, chosen, context),
+    },
+  },
+  "wf diff": {
+    chosen: {
+      ...aRun,
+      command: "wf diff",
+      kind: "compared",
+      params: ["a", "b"],
+      help: "last is the newest run",
+    },
   },
   "wf audio transcribe": {
     async fill({ resolved }) {

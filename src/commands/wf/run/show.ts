@@ -2,7 +2,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { isEnded, isSuccess } from "../../../runs/outcome.ts";
 import { outdatedNotice } from "../../../follow/run-state.ts";
-import { readRunState, loadRun } from "../runs/index.ts";
+import { loadRun, readRunState, shownRecord } from "../runs/index.ts";
 import { noticeForms } from "../forms/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 
@@ -12,7 +12,7 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<WorkflowRun> {
   const state = await readRunState(workflow_run_id, context);
-  yield state.record;
+  yield shownRecord(state, context);
   if (state.outdated) await context.notice(outdatedNotice(workflow_run_id, state));
   const { status } = state.record;
   if (status === "failed" || status === "partial-succeeded")

@@ -22,7 +22,7 @@ export interface ListedRun {
   readonly recording: string | undefined;
 }
 
-/** Runs of any kind, those that can be stopped, or those whose nodes can be known. */
+/** Runs of any kind, those that can be stopped, those whose nodes can be known, or any beside recordings. */
 type RunKind = keyof typeof filters;
 
 /** Which runs a command takes, and what it gets for a run; undefined if it cannot take it. */
@@ -38,6 +38,7 @@ const filters = {
     many: "runs that are active or were recorded here",
     value: placeOf,
   },
+  compared: { one: "run", many: "runs", value: ({ id }: ListedRun) => id },
 };
 
 const isActive = (status: string): boolean => !isEnded(status) && status !== "paused";
@@ -61,8 +62,8 @@ export async function chooseRun(
   const all = [typed].flat();
   if (typed !== undefined && !all.includes(NEWEST)) return typed;
   const { host, options, trace } = context;
-  // A recording of that name.
-  if (kind === "traced" && typed === NEWEST && (await host.files.stat(NEWEST))) return typed;
+  const mayBeFile = kind === "traced" || kind === "compared";
+  if (mayBeFile && typed === NEWEST && (await host.files.stat(NEWEST))) return typed; // a recording
   const { one, many } = filters[kind];
   if (typed === undefined && !(options.terminal && options.input))
     throw usage(

@@ -6,6 +6,7 @@ export {
   runOfForm,
   savedRuns,
   saveRun,
+  shownRecord,
 } from "./run-state.ts";
 export type { NodeFailure } from "./run-state.ts";
 export { chooseRun, inputsIn, newestRuns, shownInput } from "./choose-run.ts";

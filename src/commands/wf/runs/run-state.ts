@@ -3,7 +3,7 @@ import type { CallOptions } from "../../../api/calls.ts";
 import { outdatedNotice, stateOfRun, waitForRun } from "../../../follow/run-state.ts";
 import type { Following, RunState, WaitInput } from "../../../follow/run-state.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
-import { raiseOutcome } from "../../../runs/outcome.ts";
+import { isEnded, raiseOutcome } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { attempt, isObject, tryParseJson } from "../../../lib/json.ts";
@@ -14,7 +14,7 @@ export const runWait = {
     const { workflow_run_id } = input;
     const state = await waitForRun(input, following(context));
     if (state.outdated) await context.notice(outdatedNotice(workflow_run_id, state));
-    yield state.record;
+    yield shownRecord(state, context);
     await raiseOutcome(workflow_run_id, state, context.notice);
   },
 };
@@ -25,6 +25,14 @@ export const readRunState = (
   context: Context,
   options?: CallOptions,
 ): Promise<RunState> => stateOfRun(run, following(context), options);
+
+/** The record of a run; a terminal gets the time since its start while the server has none. */
+export function shownRecord({ record, status }: RunState, context: Context): WorkflowRun {
+  const { terminal, format } = context.options;
+  if (isEnded(status) || !terminal || format !== undefined) return record;
+  const elapsed_time = Math.max(0, context.host.now().getTime() / 1000 - record.created_at);
+  return { ...record, elapsed_time };
+}
 
 /** A command as one that follows runs. */
 export const following = (context: Context): Following => ({

@@ -84,7 +84,9 @@ async function addRuns(input: CostInput, rows: Map<string, CostRow>, context: Co
     ? await runsFromFile({ ...input, from }, query, sink, context)
     : await runsFromServer(query, firstSecond(query, now), sink, context);
   for (const { run, day, all } of recorded) {
-    const uses = ((await recordings.trace(run))?.nodes ?? []).flatMap(({ model }) => model ?? []);
+    const uses = ((await recordings.load(run))?.trace.nodes ?? []).flatMap(
+      ({ model }) => model ?? [],
+    );
     let rest = all;
     const used = groupBy(uses, ({ provider, model }) => `${provider}/${model}`);
     for (const [model, calls] of used) {

@@ -25,7 +25,7 @@ export async function statsPage(
       time: titleOf(data).replace(/^Runs (from )?/, "") || null,
     },
     tiles: tilesOf(data),
-    plots: data.periods.rows.length > 1 ? plotsOf(data.periods) : [],
+    plots: plotsOf(data.periods),
     sections: [
       ...conditions,
       ...errors,
@@ -62,10 +62,12 @@ function tilesOf({ figures, before }: StatsData): Tile[] {
   ];
 }
 
-/** Runs and their times over the periods. */
+/** Runs and their times over the periods; no line of a single point. */
 function plotsOf({ unit, rows }: StatsData["periods"]): Plot[] {
+  if (rows.length < 2) return [];
   const points = rows.map(({ start, label }) => (unit === "hour" ? new Date(start * 1000) : label));
-  return [
+  const hasTrend = rows.filter(({ p50 }) => p50 !== null).length > 1;
+  const plots: Plot[] = [
     {
       title: `Runs per ${unit}`,
       kind: "bars",
@@ -87,6 +89,7 @@ function plotsOf({ unit, rows }: StatsData["periods"]): Plot[] {
       format: (seconds) => (seconds === 0 ? "0" : formatSeconds(seconds)),
     },
   ];
+  return hasTrend ? plots : plots.slice(0, 1);
 }
 
 /** All figures with their units, and those of the time before. */

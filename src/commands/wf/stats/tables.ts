@@ -1,4 +1,4 @@
-import { formatSeconds, groupDigits, localClock, sum } from "../../../lib/numbers.ts";
+import { formatSeconds, groupDigits, localClock, spanText, sum } from "../../../lib/numbers.ts";
 import { left, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Section, TextLine, TextPart } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
@@ -7,6 +7,7 @@ import type { FigureName, Grouping } from "./command.ts";
 import { formatAmount, formatChange, formatFigure, formatPercent, unitOf } from "./data.ts";
 import type { StatsData } from "./data.ts";
 import type { StatsFigures } from "./figures.ts";
+import { trendOf } from "./trends.ts";
 
 /** All tables of `wf stats`; `notes` follow the first. */
 export const statsSections = (data: StatsData, notes: readonly string[]): Section[] => {
@@ -181,43 +182,6 @@ const omittedNote = ({
 }: Pick<Groups, "others">): Pick<Section, "notes"> =>
   groups === 0 ? {} : { notes: [`${runs} runs in ${groups} more groups; use --top to show more`] };
 
-/** Figures with a trend, and how to merge the values of several periods. */
-const trends = {
-  runs: sum,
-  failed_runs: sum,
-  p95: (values: readonly number[]) => Math.max(...values),
-  tokens: sum,
-};
-
-/** Number of points of a trend in a line of text. */
-const LINE_POINTS = 8;
-
-/** The trend of a figure over the periods; undefined without at least two values. */
-function trendOf(
-  name: FigureName,
-  periods: StatsData["periods"]["rows"],
-  points = LINE_POINTS,
-): readonly (number | null)[] | undefined {
-  if (!(name in trends)) return undefined;
-  const drawn = name as keyof typeof trends;
-  const values = periods.map((row) => row[drawn]);
-  const trend = mergedPoints(values, trends[drawn], points);
-  return trend.filter((value) => value !== null).length < 2 ? undefined : trend;
-}
-
-/** The points of a trend, each merged from equally many periods; null without data. */
-function mergedPoints(
-  values: readonly (number | null)[],
-  merge: (values: readonly number[]) => number,
-  points: number,
-): (number | null)[] {
-  const size = Math.max(1, Math.ceil(values.length / points));
-  return Array.from({ length: Math.ceil(values.length / size) }, (_, index) => {
-    const known = values.slice(index * size, (index + 1) * size).filter((value) => value !== null);
-    return known.length === 0 ? null : merge(known);
-  });
-}
-
 /** What the screen shows besides the data. */
 export interface ScreenOptions {
   /** Name of the application, if it tells it. */
@@ -239,7 +203,7 @@ export function statsScreen(data: StatsData, options: ScreenOptions): Section[] 
       title: titleOf(data, options.application),
       lines: [
         { parts: totalParts(data.figures, periods.rows) },
-        ...(before ? [{ lead: "before: ", parts: totalParts(before.figures) }] : []),
+        ...(before ? [beforeLine(before)] : []),
         { parts: otherParts(data.figures) },
       ],
       notes: options.notes,
@@ -249,6 +213,11 @@ export function statsScreen(data: StatsData, options: ScreenOptions): Section[] 
     ...Object.entries(by).map(([name, groups]) => groupSection(name as Grouping, groups)),
     ...(options.periods && periods.rows.length > 0 ? [periodSection(withoutEmpty(data))] : []),
   ];
+}
+
+function beforeLine({ since, until, figures }: NonNullable<StatsData["before"]>): TextLine {
+  if (figures.runs > 0) return { lead: "before: ", parts: totalParts(figures) };
+  return { parts: [{ text: `no runs in the ${spanText(until - since + 1)} before` }] };
 }
 
 /** The data without the periods in which no run started, which most are. */

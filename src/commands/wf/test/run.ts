@@ -65,8 +65,7 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
     // Until its files are written, the same command asks nothing again.
     const forget = stopped ? undefined : journal.remove;
     yield* conclude({ tests, old, selection, skipped, stopped }, forget);
-    const times = selection.repeat > 1 ? `, ${selection.repeat} times each` : "";
-    context.success(`Ran ${counted(tests.length, "test")}${times}: ${firstNames(input.suites)}`);
+    context.success(""); // the report says how many passed
     if (keeper?.problem) throw keeper.problem;
   } finally {
     journal.release();

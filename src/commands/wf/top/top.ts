@@ -1,4 +1,4 @@
-import { CliError, endOfInput, usage } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import type { FullScreen } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -158,9 +158,7 @@ class Dashboard {
         : this.#answer(run));
     } catch (error) {
       if (!(error instanceof CliError) || this.#context.signal.aborted) throw error;
-      if (error.kind !== "interrupted") return error.message;
-      if (error.info.code !== endOfInput) throw error;
-      return "the run stays paused";
+      return error.kind === "interrupted" ? "the run stays paused" : error.message;
     }
   }
 }

@@ -133,12 +133,18 @@ const ownFlags: readonly (readonly [keyof TestInitInput, string, ...SuiteSource[
   ["judge", "--judge", "promptfoo"],
 ];
 
+/** A file beside a source that reads none is meant as the one to write. */
+const outHint = ({ from, file, out }: TestInitInput): string | undefined =>
+  file === undefined || out !== undefined || from === "rows" || from === "promptfoo"
+    ? undefined
+    : `to write ${file}: ${commandLine("wf test init", [], { from, out: file })}`;
+
 /** The source that the flags describe. Throws `usage` for a flag of another one. */
 async function sourceOf(input: TestInitInput, context: Context): Promise<Source> {
   const { from, file = "" } = input;
   for (const [name, flag, ...sources] of ownFlags)
     if (input[name] !== undefined && !sources.includes(from))
-      throw usage(`--from ${from} cannot be used with ${flag}`);
+      throw usage(`--from ${from} cannot be used with ${flag}`, outHint(input));
   if (from === "rows" || from === "promptfoo") {
     const kind = from === "rows" ? "CSV or JSON Lines file" : "configuration";
     if (file === "") throw usage(`--from ${from} needs a file`, `name a ${kind}`);
