@@ -479,7 +479,7 @@ describe("profiles", () => {
     const flag = await run("kb list --bogus --json name", { tty: true });
     expect(stripVTControlCharacters(flag.err)).toMatch(/^error: unknown flag: --bogus\n/);
     const filter = await run("kb list --jq .data[", { tty: true });
-    expect(filter.err).toMatch(
+    expect(stripVTControlCharacters(filter.err)).toMatch(
       /^error: --jq: syntax error, unexpected end of file.* at column \d+\n$/,
     );
     expect((await run("kb list --bogus --json name")).err).toMatch(/^\{"error":/);
