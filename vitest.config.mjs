@@ -23,6 +23,18 @@ const withTables = readdirSync(new URL("test", import.meta.url), { recursive: tr
     readFileSync(new URL(path, import.meta.url), "utf8").includes("/lib/sampled.ts"),
   );
 
+/**
+ * Tests of what a command meets once in thousands of runs: kills at any step, full disks, odd terminals. They
+ * take a third of the processor time of all tests, so only the long tests run them.
+ */
+const rare = [
+  "test/commands/kb/{backup,snapshot,sync}-kills.test.ts",
+  "test/commands/kb/{moved,sync}-hard.test.ts",
+  "test/output/hard-*.test.ts",
+  "test/process/{children,hard-system,zombies}.test.ts",
+  "test/process/{questions,rename,suite}-kill*.test.ts",
+];
+
 /** Small files that take long. They begin first, so that none of them runs alone at the end. */
 const slow = /simulator\/|process\/|kills|cli\/examples|project\/(package|readme)|mutated/;
 
@@ -45,7 +57,7 @@ export default defineConfig({
           ...shared,
           name: "quick",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/long/**"],
+          exclude: ["test/long/**", ...rare],
           isolate: false, // the files of a worker share what they import
         },
       },
@@ -53,7 +65,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: "long",
-          include: ["test/long/*.test.ts", ...withTables],
+          include: ["test/long/*.test.ts", ...withTables, ...rare],
           env: { TEST_ROWS: "all" },
           testTimeout: 3_600_000,
           hookTimeout: 3_600_000,

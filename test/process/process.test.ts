@@ -108,7 +108,7 @@ const endings: readonly Ending[] = [
   [12, ["wf", "--app", "slow", "run", "--input", "query=x", "--timeout", "1s"], {}],
 ];
 
-test.each(sampled(2, endings))("exit code %d from %j", async (exit, argv, env) => {
+test.each(sampled(4, endings))("exit code %d from %j", async (exit, argv, env) => {
   const ran = await run(argv, { env });
   expect(ran.exit, ran.err).toBe(exit);
 });

@@ -121,10 +121,10 @@ describe.concurrent("Ctrl-C", () => {
   });
 
   test("while few documents are left to index, they are named", async () => {
-    const { kb, dir, onTerminal } = await place({ speed: 0.02 });
+    const { kb, dir, onTerminal } = await place({ speed: 0.0001 });
     await write(dir, files(2));
     const run = onTerminal("sync", kb, dir);
-    await run.shows(/Indexing {2}0\/2 documents .*it\/page-001\.md, it\/page-002\.md/);
+    await run.shows(/Indexing {2}0\/2 documents .*it\/page-001/);
     run.type(ctrlC);
     expect(await run.exit).toBe(130);
   });
@@ -303,7 +303,7 @@ describe.concurrent("--each -o json: what stderr says follows the closing bracke
       "rows that failed",
       ["status=400 skip=2 times=1"],
       10,
-      ["]", '{"error":{"code":"partial","message":"2 of 3 rows done, 1 failed"'],
+      ["]", "error: 2 of 3 rows done, 1 failed"],
     ],
     [
       "a wrong key",

@@ -111,7 +111,11 @@ describe("the prompt before a delete", () => {
   });
 
   test("an answer of no is an error in JSON", async () => {
-    const ran = await asked(["delete", "Empty", "-o", "json"], "n");
+    const ran = await run(["delete", "Empty"], {
+      tty: true,
+      answers: ["n"],
+      env: { KB_ERROR_FORMAT: "json" },
+    });
     expect(JSON.parse(ran.err)).toMatchObject({
       error: { code: "declined", exit: 2, message: "nothing was deleted", changed: "nothing" },
     });

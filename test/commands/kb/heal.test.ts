@@ -349,7 +349,7 @@ test.each([0, 1, 2, 3])(
 /** The steps of an undisturbed run. */
 const moments = Array.from({ length: 40 }, (_, at) => at + 1);
 
-test.each(sampled(8, moments))(
+test.each(sampled(24, moments))(
   "killed at step %i, the same command ends as an undisturbed one",
   async (number) => {
     const name = `Killed ${number}`;
