@@ -337,6 +337,9 @@ async function openShell(
   };
 }
 
+/** The name of a document. */
+const awkwardFile = `a b: it's "x" !y.md`;
+
 const typed: Readonly<Record<string, readonly string[]>> = {
   // A completed word is followed by a blank, so the next word starts at once.
   "kb tag ren\tdraft": ["kb", "tag", "rename", "draft"],
@@ -351,6 +354,10 @@ const typed: Readonly<Record<string, readonly string[]>> = {
   "kb tag rename a:b=\t": ["kb", "tag", "rename", "a:b=c@d"],
   "kb tag list --output=ya\t": ["kb", "tag", "list", "--output=yaml"],
   "kb doc show Handbook w\t": ["kb", "doc", "show", "Handbook", "welcome.md"],
+  "kb doc show Handbook a\t": ["kb", "doc", "show", "Handbook", awkwardFile],
+  "kb doc show Handbook a\\ b:\\ i\t": ["kb", "doc", "show", "Handbook", awkwardFile],
+  'kb doc show Handbook "a b: i\t': ["kb", "doc", "show", "Handbook", awkwardFile],
+  "kb doc show Handbook 'a b:\t": ["kb", "doc", "show", "Handbook", awkwardFile],
   "kb --ca-file my\t": ["kb", "--ca-file", "my file.pem"],
   "kb --ca-file=my\t": ["kb", "--ca-file=my file.pem"],
 };
@@ -358,13 +365,14 @@ const typed: Readonly<Record<string, readonly string[]>> = {
 /** Types every line in a shell and compares the resulting words. */
 async function typeAll(shell: keyof typeof interactive) {
   const { world, env: server, folder, ...rest } = await furnished();
+  await rest.done(["kb", "doc", "add", "Handbook", awkwardFile, "--text", "Hello"]);
   for (const name of ["$(exit)`exit`", "a:b=c@d"]) await rest.cli(["kb", "tag", "create", name]);
   await writeFile(join(folder, "my file.pem"), "");
   // Fill the cache with a stopped clock, so that shells do not reach the time limit.
   const now = new Date();
   const warm = { ...world, now: () => now };
   expect(await values(["tag", "rename", "a"], warm)).toEqual(["a:b=c@d"]);
-  expect(await values(["doc", "show", "Handbook", ""], warm)).toEqual(["welcome.md"]);
+  expect(await values(["doc", "show", "Handbook", "w"], warm)).toEqual(["welcome.md"]);
 
   const env = { ...server, KB_CACHE_DIR: join(folder, "cache") };
   const opened = await openShell(shell, env, folder);

@@ -82,6 +82,7 @@ _kb_quote() {
     case $1$char in
       \'\') quoted+="'\\''" ;;
       \"[\"\\\$\`]) quoted+=\\$char ;;
+      \"\!) quoted+='"\!"' ;; # in quotes it would recall a line
       [\'\"]?) quoted+=$char ;;
       [][[:blank:]\"\'\\\$\`\!\&\;\|\(\)\<\>{}\*\?\#~=:@^]) quoted+=\\$char ;;
       *) quoted+=$char ;;
