@@ -66,6 +66,8 @@ interface ParamOptions {
   /** A JSON value that is read from a file, which may be YAML: the flag has its path, `-` for stdin. */
   readonly fromFile?: true;
   readonly shape?: Shape;
+  /** Names with which a condition can begin, for completion. */
+  readonly names?: readonly string[];
   /** Adds a flag `--<name>-file PATH` that reads the text from a file, `-` for stdin. */
   readonly orFile?: true;
 }

@@ -20,6 +20,8 @@ export interface Listing extends NounWords {
   readonly keyword?: true;
   /** Further values of the request for the list. */
   readonly fixed?: Values;
+  /** Path of the text that says what an object is. */
+  readonly about?: string;
   /** Does a name select an object, too, beside an ID or its beginning? */
   readonly byName?: true;
 }
@@ -45,13 +47,13 @@ export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
     keyword: true,
   },
   tag: { ...nouns.tag, byName: true, row: listTags },
-  field: { ...nouns.field, byName: true, row: listMetadataFields },
-  chunk: { ...nouns.chunk, row: listChunks },
-  child: { ...nouns.child, row: listChildChunks },
+  field: { ...nouns.field, byName: true, row: listMetadataFields, about: "type" },
+  chunk: { ...nouns.chunk, row: listChunks, about: "content" },
+  child: { ...nouns.child, row: listChildChunks, about: "content" },
   run: { ...nouns.run, row: listWorkflowLogs },
-  conversation: { ...nouns.conversation, row: listConversations },
-  variable: { ...nouns.variable, row: listConversationVariables },
-  annotation: { ...nouns.annotation, row: listAnnotations },
+  conversation: { ...nouns.conversation, row: listConversations, about: "name" },
+  variable: { ...nouns.variable, row: listConversationVariables, about: "name" },
+  annotation: { ...nouns.annotation, row: listAnnotations, about: "question" },
 };
 
 /** The values of a request that the list of a noun needs. */

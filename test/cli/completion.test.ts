@@ -78,6 +78,17 @@ test.each([
     ["always", "never", "auto"],
   ],
   [["login", "x", "--format", "ya"], ["yaml"]],
+  [
+    ["tag", "list", "--columns", ""],
+    ["name", "bindings", "type", "id"],
+  ],
+  [["tag", "list", "--columns=name,b"], ["--columns=name,bindings"]],
+  [["tag", "list", "--sort", "na"], ["name"]],
+  [
+    ["check", "--fail-if", "problems>0 or st"],
+    ["problems>0 or stuck", ":open"],
+  ],
+  [["check", "--fail-if", "problems st"], []],
   [["api", "PA"], ["PATCH"]],
   [["model", "list", "text"], ["text-embedding"]],
 ])("values: %j gives %j", async (words, wanted) => {
@@ -131,8 +142,8 @@ const still = { now: () => moment };
 const awkward = ["Team Handbook", `it's "5 $" & more`, "報告書 2024", "-dash", "name: x"];
 
 /** A sandbox with named objects, and a host with a stopped clock. */
-async function furnished() {
-  const sandbox = await testSandbox();
+async function furnished(options: Parameters<typeof testSandbox>[0] = {}) {
+  const sandbox = await testSandbox(options);
   const folder = await temporaryDirectory();
   const world = { ...still, folder, env: sandbox.env };
   for (const name of awkward) {
@@ -199,13 +210,90 @@ test("runs of the application are completed, newest first, with their status and
   expect(form.exit, form.err).toBe(0);
   const [older = "", newer = ""] = ids;
   expect(await values(["events", newer, older.slice(0, 20)], world, "wf")).toEqual([older]);
-  for (const command of ["wait", "stop", "open"])
+  for (const command of ["wait", "open"])
     expect(await values([command, older.slice(0, 20)], world, "wf")).toEqual([older]);
-  expect(await values(["timeline", older.slice(0, 20)], world, "wf")).toEqual([older, ":files"]);
+  expect(await values(["timeline", older.slice(0, 20)], world, "wf")).toEqual([":files"]);
   expect(await values(["diff", older, newer.slice(0, 20)], world, "wf")).toEqual([newer, ":files"]);
   const elsewhere = { ...world, env: { ...env, KB_BASE_URL: "http://127.0.0.1:9/v1" } };
   expect(await values(["show", ""], elsewhere, "wf")).toEqual(["last"]);
   expect(await values(["open", ""], elsewhere, "wf")).toEqual(["last"]);
+});
+
+test("of runs, a stop is offered those that can be stopped", async () => {
+  const { done, cli: run, env } = await testSandbox();
+  const folder = await temporaryDirectory();
+  const start = ["wf", "--app", "slow", "run", "query=x", "-o", "name"];
+  await done([...start, "seconds=0"], { folder });
+  const ran = await done([...start, "seconds=600", "--detach"], { folder });
+  const found = await values(["--app", "slow", "stop", ""], { ...still, folder, env }, "wf");
+  expect(found).toEqual(["last", ran.out.trim()]);
+  await run(["wf", "--app", "review", "run", "query=x"], { folder });
+  const paused = await values(["--app", "review", "stop", ""], { ...still, folder, env }, "wf");
+  expect(paused).toEqual(["last"]);
+});
+
+test("inputs of an application and of a form are completed with their choices", async () => {
+  const { cli: run, env } = await testSandbox();
+  const world = { ...still, folder: await temporaryDirectory(), env };
+  const lines = (...words: readonly string[]) => completionLines(["--app", ...words], world, "wf");
+  expect(await lines("inputs", "run", "")).toEqual([
+    "name=\tName, text-input, required",
+    "text=\tText, paragraph",
+    "kind=\tKind, select, required",
+    "count=\tCount, number",
+    "flag=\tFlag, checkbox",
+    "doc=\tDoc, file",
+    "docs=\tDocs, file-list",
+    ":open",
+  ]);
+  expect(await lines("inputs", "run", "kind=")).toEqual(["kind=a\t", "kind=b\t"]);
+  expect(await lines("inputs", "run", "--input", "flag=f")).toEqual(["flag=false\t"]);
+  expect(await lines("inputs", "run", "kind=a", "--input=k")).toEqual([]);
+  expect(await lines("inputs", "api", "/x", "-f", "")).toEqual([]);
+  await run(["wf", "--app", "review", "run", "query=x"], world);
+  expect(await lines("review", "form", "submit", "last", "--action", "")).toEqual([
+    "approve\tApprove",
+    "reject\tReject",
+  ]);
+  expect(await lines("review", "form", "submit", "last", "-i", "")).toEqual([
+    "comment=\tparagraph",
+    ":open",
+  ]);
+  expect(await lines("review", "form", "submit", "--action", "")).toEqual([]);
+});
+
+test("fields, chunks and models of a knowledge base are completed", async () => {
+  const { done, world } = await furnished({ models: true });
+  await done(["kb", "metadata", "create", "Handbook", "due date", "--type", "time"]);
+  await done(["kb", "metadata", "create", "Handbook", "status", "--type", "string"]);
+  const kb = (...words: readonly string[]) => completionLines(words, world);
+  const set = ["metadata", "set", "Handbook", "welcome.md"];
+  expect((await kb(...set, "--set", "")).toSorted()).toEqual(
+    [":open", "due date=\ttime", "status=\tstring", "team=\tstring"].toSorted(),
+  );
+  expect(await kb(...set, "--unset", "t")).toEqual(["team\tstring"]);
+  // A column hides a field of its name; a name with a space has to be in quotes.
+  expect(await kb("doc", "list", "Handbook", "--columns", "status,te")).toEqual(["status,team\t"]);
+  expect(await kb("doc", "list", "Handbook", "--columns", "name,st")).toEqual(["name,status\t"]);
+  expect(await kb("doc", "list", "Handbook", "--where", "du")).toEqual([]);
+  expect(await kb("doc", "list", "Handbook", "--where", "words>3 and te")).toEqual([
+    "words>3 and team\t",
+    ":open",
+  ]);
+  // The key is hidden before the text is cut in the middle of it.
+  const text =
+    "Parking\n\u001b[1mis free for all of us who come at dataset-sandbox and stay all day";
+  const chunk = ["kb", "chunk", "add", "Handbook", "welcome.md", "--content", text, "-o", "name"];
+  const id = (await done(chunk)).out.trim();
+  expect(await kb("chunk", "show", "Handbook", "welcome.md", id.slice(0, 20))).toEqual([
+    `${id}\tParking [1mis free for all of us who come at **** and stay …`,
+  ]);
+  expect(await kb("chunk", "show", "Handbook", "unknown", "")).toEqual([]);
+  const embedding = "langgenius/stub/stub/stub-embed";
+  expect(await values(["create", "x", "--embedding-model", embedding], world)).toContain(embedding);
+  expect(await values(["tune", "Handbook", "--rerank-model", ""], world)).toEqual([
+    "langgenius/stub/stub/stub-rerank",
+  ]);
 });
 
 test("names that are already on the line are not suggested again", async () => {
@@ -272,14 +360,17 @@ test("an unknown shell is an error that names it", async () => {
 
 /** How a shell is started with completion; in each, Ctrl-A moves to the start of the line. */
 const interactive = {
-  bash: { args: ["--norc", "--noprofile", "-i"], load: "source <(kb completion bash)" },
+  bash: {
+    args: ["--norc", "--noprofile", "-i"],
+    load: "source <(kb completion bash; wf completion bash)",
+  },
   zsh: {
     args: ["-i"],
-    load: "autoload -U compinit; compinit -u -D; source <(kb completion zsh); bindkey -e",
+    load: "autoload -U compinit; compinit -u -D; source <(kb completion zsh); source <(wf completion zsh); bindkey -e",
   },
   fish: {
     args: ["--no-config", "-i"],
-    load: "bind \\t complete; bind \\ca beginning-of-line; kb completion fish | source",
+    load: "bind \\t complete; bind \\ca beginning-of-line; begin; kb completion fish; wf completion fish; end | source",
   },
 } as const;
 
@@ -337,6 +428,9 @@ async function openShell(
   };
 }
 
+/** The name of a document. */
+const awkwardFile = `a b: it's "x" !y.md`;
+
 const typed: Readonly<Record<string, readonly string[]>> = {
   // A completed word is followed by a blank, so the next word starts at once.
   "kb tag ren\tdraft": ["kb", "tag", "rename", "draft"],
@@ -351,27 +445,37 @@ const typed: Readonly<Record<string, readonly string[]>> = {
   "kb tag rename a:b=\t": ["kb", "tag", "rename", "a:b=c@d"],
   "kb tag list --output=ya\t": ["kb", "tag", "list", "--output=yaml"],
   "kb doc show Handbook w\t": ["kb", "doc", "show", "Handbook", "welcome.md"],
+  "kb doc show Handbook a\t": ["kb", "doc", "show", "Handbook", awkwardFile],
+  "kb doc show Handbook a\\ b:\\ i\t": ["kb", "doc", "show", "Handbook", awkwardFile],
+  'kb doc show Handbook "a b: i\t': ["kb", "doc", "show", "Handbook", awkwardFile],
+  "kb doc show Handbook 'a b:\t": ["kb", "doc", "show", "Handbook", awkwardFile],
+  // The value follows at once.
+  "kb metadata set Handbook welcome.md --set te\tx":
+    "kb metadata set Handbook welcome.md --set team=x".split(" "),
+  "wf --app inputs run fl\tt\tk\tb": ["wf", "--app", "inputs", "run", "flag=true", "kind=b"],
+  "kb doc list Handbook --columns name,te\t": "kb doc list Handbook --columns name,team".split(" "),
   "kb --ca-file my\t": ["kb", "--ca-file", "my file.pem"],
   "kb --ca-file=my\t": ["kb", "--ca-file=my file.pem"],
 };
 
 /** Types every line in a shell and compares the resulting words. */
-async function typeAll(shell: keyof typeof interactive) {
+async function typeAll(shell: keyof typeof interactive, lines = typed) {
   const { world, env: server, folder, ...rest } = await furnished();
+  await rest.done(["kb", "doc", "add", "Handbook", awkwardFile, "--text", "Hello"]);
   for (const name of ["$(exit)`exit`", "a:b=c@d"]) await rest.cli(["kb", "tag", "create", name]);
   await writeFile(join(folder, "my file.pem"), "");
   // Fill the cache with a stopped clock, so that shells do not reach the time limit.
   const now = new Date();
   const warm = { ...world, now: () => now };
   expect(await values(["tag", "rename", "a"], warm)).toEqual(["a:b=c@d"]);
-  expect(await values(["doc", "show", "Handbook", ""], warm)).toEqual(["welcome.md"]);
+  expect(await values(["doc", "show", "Handbook", "w"], warm)).toEqual(["welcome.md"]);
 
   const env = { ...server, KB_CACHE_DIR: join(folder, "cache") };
   const opened = await openShell(shell, env, folder);
   const found: Record<string, readonly string[]> = {};
-  for (const keys of Object.keys(typed)) found[keys] = await opened.words(keys);
+  for (const keys of Object.keys(lines)) found[keys] = await opened.words(keys);
   opened.close();
-  expect(found).toEqual(typed);
+  expect(found).toEqual(lines);
 }
 
 test("bash lists several candidates with what each is, and inserts what they share", async () => {
@@ -382,6 +486,11 @@ test("bash lists several candidates with what each is, and inserts what they sha
   shell.close();
 });
 
-test("bash completes words, names and files with correct quoting", () => typeAll("bash"));
+test("bash completes words, names and files with correct quoting", () =>
+  // Only bash closes the quote although the value follows.
+  typeAll("bash", {
+    ...typed,
+    "wf --app inputs run 'ki\tb": ["wf", "--app", "inputs", "run", "kind=b"],
+  }));
 test.runIf(installed("zsh"))("zsh does", () => typeAll("zsh"));
 test.runIf(installed("fish"))("fish does", () => typeAll("fish"));

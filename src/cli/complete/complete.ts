@@ -1,37 +1,16 @@
-import { readProfiles, sandboxProfile } from "../../config/profiles.ts";
 import type { Host } from "../../host/host.ts";
-import { own } from "../../lib/json.ts";
-import { NEWEST, nameWord } from "../../lib/text.ts";
-import type { Noun, Param } from "../../operations/operation.ts";
-import { formats } from "../../output/style.ts";
 import { topicNames } from "../help/groups.ts";
-import {
-  chosenBelow,
-  flagOf,
-  placeholder,
-  startsWith,
-  withChosen,
-  wordBelow,
-} from "../parse/command.ts";
-import { rulesOf } from "../parse/command-list.ts";
+import { chosenBelow, startsWith, withChosen, wordBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
-import type { Flag, OwnFlag, SharedFlag } from "../parse/shared-flags.ts";
-import { appNames, fetchNames, formTokens, runIds } from "./remote-names.ts";
-
-/** Source of the candidates for a place: words, a lookup, or the files of the shell. */
-type Source = readonly string[] | "files" | Lookup;
-type Lookup = (at: Cursor) => Promise<Candidate[]> | Candidate[];
-
-interface Cursor {
-  readonly place: Place;
-  readonly commands: readonly Command[];
-  readonly host: Host;
-}
+import type { Flag } from "../parse/shared-flags.ts";
+import type { Candidate } from "./remote-names.ts";
+import { argumentSources, ownSource, sharedSource, withoutHelp } from "./sources.ts";
+import type { Cursor, CandidateLookup, CandidateSource } from "./sources.ts";
 
 /** The word at the cursor and the sources of its candidates. */
 interface Place {
-  readonly sources: readonly Source[];
+  readonly sources: readonly CandidateSource[];
   /** Part of the word that stays: `--output=`. */
   readonly prefix: string;
   readonly typed: string;
@@ -39,20 +18,11 @@ interface Place {
 }
 
 /** The words before the cursor. */
-interface Line {
+interface Line extends Readonly<Cursor["line"]> {
   readonly path: readonly string[];
-  readonly command: Command | undefined;
-  readonly positionals: readonly string[];
-  /** Flags of the line, long form, with their last value. */
-  readonly flags: ReadonlyMap<string, string>;
   /** The flag whose value comes next. */
   readonly pendingFlag: KnownFlag | undefined;
   readonly flagsEnded: boolean;
-}
-
-interface Candidate {
-  readonly value: string;
-  readonly help: string;
 }
 
 /** Control and bidi characters, which could change the line being typed. */
@@ -60,7 +30,7 @@ const unsafeCharacters = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu;
 
 /**
  * Candidates for a shell, one per line with a tab and a description; the line `:files` requests the
- * shell's own file completion. `words` are the words after the program up to the cursor; the last one
+ * shell's own file completion, and `:open` that no space follows a candidate. `words` are the words after the program up to the cursor; the last one
  * is incomplete or empty. Returns "" on every failure.
  *
  *     ["tag", "ren"]           → "rename\tRename a tag\n"
@@ -74,22 +44,26 @@ export async function completions(
 ): Promise<string> {
   try {
     const place = placeOf(program, words, commands);
+    const { line, typed, prefix, sources } = place;
     const all: Candidate[] = [];
-    for (const source of place.sources)
-      all.push(...(await candidatesOf(source, { place, commands, host })));
-    const lines = all
-      .filter(({ value }) => value.startsWith(place.typed) && value.search(unsafeCharacters) < 0)
-      .map(
-        ({ value, help }) => `${place.prefix}${value}\t${help.replace(unsafeCharacters, " ")}\n`,
-      );
-    return lines.join("") + (place.sources.includes("files") ? ":files\n" : "");
+    for (const source of sources)
+      all.push(...(await candidatesOf(source, { line, typed, commands, host })));
+    const shown = all.filter(
+      ({ value }) => value.startsWith(typed) && value.search(unsafeCharacters) < 0,
+    );
+    const lines = shown.map(
+      ({ value, help }) => `${prefix}${value}\t${help.replace(unsafeCharacters, " ")}\n`,
+    );
+    if (shown.some(({ open }) => open)) lines.push(":open\n");
+    if (sources.includes("files")) lines.push(":files\n");
+    return host.secrets.masked(lines.join(""));
   } catch {
     return ""; // an error would appear in the line being typed
   }
 }
 
 /** Candidates of a source; none if its lookup fails, because the other sources may have some. */
-async function candidatesOf(source: Source, at: Cursor): Promise<readonly Candidate[]> {
+async function candidatesOf(source: CandidateSource, at: Cursor): Promise<readonly Candidate[]> {
   if (source === "files") return [];
   if (typeof source !== "function") return withoutHelp(source);
   try {
@@ -110,9 +84,9 @@ function placeOf(program: string, words: readonly string[], commands: readonly C
 }
 
 /** Sources for a word that does not start with `--flag=`. */
-function sourcesAfter(line: Line, typed: string): Source[] {
+function sourcesAfter(line: Line, typed: string): CandidateSource[] {
   const { path, command, positionals, pendingFlag, flagsEnded } = line;
-  const flags = flagNames(command);
+  const flags = flagNames(line);
   if (pendingFlag) return [pendingFlag.source ?? []];
   if (!flagsEnded && typed.startsWith("-")) return [flags];
   if (command === undefined && positionals[0] === "help") {
@@ -122,8 +96,8 @@ function sourcesAfter(line: Line, typed: string): Source[] {
   }
   const deeper = positionals.length === 0 ? [wordsBelow(path)] : [];
   if (command === undefined) return deeper;
-  const source = argumentSource(command, positionals.length);
-  return [...deeper, source ?? flags, ...(source === recordings ? (["files"] as const) : [])];
+  const sources = argumentSources(command, positionals.length);
+  return [...deeper, ...(sources.length === 0 ? [flags] : sources)];
 }
 
 /** Reads the words before the cursor like the parser. */
@@ -153,7 +127,7 @@ function lineOf(program: string, words: readonly string[], commands: readonly Co
 
 /** A flag with the source of its value; undefined for a flag without one. */
 interface KnownFlag extends Omit<Flag, "usage"> {
-  readonly source?: Source | undefined;
+  readonly source?: CandidateSource | undefined;
 }
 
 const helpWords = [...topicNames, "--json", "--compact"];
@@ -201,114 +175,21 @@ function flagsFor(command: Command | undefined): KnownFlag[] {
   ];
 }
 
-function ownSource(command: Command | undefined, flag: OwnFlag): Source | undefined {
-  if (flag.value === undefined || !command) return undefined;
-  return flag.role === "file" ? "files" : valueSource(command, flag.name, flag.param);
-}
-
-function sharedSource({ long, value }: SharedFlag): Source | undefined {
-  if (value === undefined) return undefined;
-  return own(sharedValues, long) ?? (pathWords.test(value) ? "files" : []);
-}
-
-/** Values of shared flags that are looked up. */
-const sharedValues: Readonly<Record<string, Source>> = {
-  "--profile": profileNames,
-  "--app": async ({ place, host }) => withoutHelp(await appNames(place.line.flags, host)),
-};
-
-/** Values of parameters of the shared commands whose kind is not specific enough. */
-const paramValues: Readonly<Record<string, Source>> = {
-  "profile show name": profileNames,
-  "profile use name": profileNames,
-  "profile remove name": profileNames,
-  "login name": profileNames,
-  "login format": formats,
-  "api method": ["GET", "POST", "PUT", "PATCH", "DELETE"],
-  "api path": [],
-  "sandbox command": "files",
-  "stop task_id": runs,
-  "open workflow_run_id": runs,
-  "form show form_token": forms,
-  "form submit form_token": forms,
-  "timeline run": recordings,
-  "diff a": recordings,
-  "diff b": recordings,
-};
-
-const pathWords = /^(file|dir|directory|folder|path|data|zip)$/;
-
-function valueSource(command: Command, name: string, param: Param): Source {
-  const known = paramValues[[...command.words.slice(1), name].join(" ")];
-  if (known) return known;
-  if (param.choices) return param.choices;
-  if (param.kind === "ref" && param.noun) return references(param.noun);
-  if (param.listed === "run") return runs;
-  if (param.kind === "file" || param.kind === "content") return "files";
-  return param.in === "local" && (pathWords.test(name) || pathWords.test(placeholder(param)))
-    ? "files"
-    : [];
-}
-
-/** Source of a positional by its index; undefined if the command takes fewer. */
-function argumentSource(command: Command, index: number): Source | undefined {
-  const last = command.positionals.at(-1);
-  const positional = command.positionals[index] ?? (last?.variadic ? last : undefined);
-  const param = positional && command.params[positional.name];
-  return positional && param && valueSource(command, positional.name, param);
-}
-
 const flagNames =
-  (command: Command | undefined): Lookup =>
-  ({ place, commands }) => [
+  ({ path, command, flags }: Line): CandidateLookup =>
+  ({ commands }) => [
     ...flagsFor(command)
-      .filter(({ long, repeats }) => repeats || !place.line.flags.has(long))
+      .filter(({ long, repeats }) => repeats || !flags.has(long))
       .map(({ long, help }) => ({ value: long, help })),
-    ...chosenBelow(place.line.path, command ? commands : []).map(({ task, summary }) => ({
+    ...chosenBelow(path, command ? commands : []).map(({ task, summary }) => ({
       value: task?.chosenBy ?? "",
       help: summary,
     })),
   ];
 
-const withoutHelp = (words: readonly string[]): Candidate[] =>
-  words.map((value) => ({ value, help: "" }));
-
-async function profileNames({ host }: Cursor): Promise<Candidate[]> {
-  const { profiles } = await readProfiles(host);
-  return [
-    ...Object.entries(profiles).map(([value, { base_url = "" }]) => ({ value, help: base_url })),
-    { value: sandboxProfile, help: "the running local sandbox" },
-  ];
-}
-
-/** Runs of the application. */
-function runs(at: Cursor): Promise<Candidate[]> {
-  return chosen(at, runIds);
-}
-
-/** Forms of the application that wait. */
-function forms(at: Cursor): Promise<Candidate[]> {
-  return chosen(at, formTokens);
-}
-
-/** What a command chooses from that is not on the line yet, after `last` where the command takes it. */
-async function chosen({ place, host }: Cursor, list: typeof runIds): Promise<Candidate[]> {
-  const { command, flags, positionals } = place.line;
-  if (!command) return [];
-  const { params = [] } = rulesOf(command)?.chosen ?? {};
-  const newest = positionals.length < params.length ? [{ value: NEWEST, help: "the newest" }] : [];
-  const known = await list({ command, flags }, host).catch(() => []);
-  return [...newest, ...known.filter(({ value }) => !positionals.includes(value))];
-}
-
-/** Runs, where the files of the shell are recordings. */
-function recordings(at: Cursor): Promise<Candidate[]> {
-  return runs(at);
-}
-
 /** Words that can follow a path: a command with its summary, a group with its words. */
 const wordsBelow =
-  (path: readonly string[]): Lookup =>
+  (path: readonly string[]): CandidateLookup =>
   ({ commands }) => {
     const children = new Map<string, string>();
     for (const { words, summary } of commands) {
@@ -328,23 +209,3 @@ const wordsBelow =
 
 const isCommand = ({ words }: Command, path: readonly string[]): boolean =>
   words.length === path.length && startsWith(words, path);
-
-/** Names from the server, without those that are already on the line. */
-const references =
-  (noun: Noun): Lookup =>
-  async ({ place: { line, typed }, host }) => {
-    const { command, positionals, flags } = line;
-    if (!command) return [];
-    const typedValue = (name: string, param: Param): string | undefined => {
-      const at = command.positionals.findIndex((positional) => positional.name === name);
-      return at >= 0 ? positionals[at] : flags.get(`--${flagOf(name, param)}`);
-    };
-    const within = Object.entries(command.params)
-      .filter(([, param]) => param.noun === "kb")
-      .map(([name, param]) => typedValue(name, param))
-      .find((value) => value !== undefined);
-    const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
-    const names = await fetchNames(noun, { command, flags, within, typed: start }, host);
-    const words = names.map((name) => (start === typed ? nameWord(name) : `name:${name}`));
-    return withoutHelp(words.filter((word) => !positionals.includes(word)));
-  };

@@ -1,25 +1,44 @@
-import { formsOfApplication, runsOfApplication } from "../../commands/wf/index.ts";
+import { modelsOfWorkspace } from "../../commands/kb/index.ts";
+import {
+  formOfApplication,
+  formsOfApplication,
+  inputsOfApplication,
+  runsOfApplication,
+} from "../../commands/wf/index.ts";
+import type { Values } from "../../api/request.ts";
+import type { ChosenArgument } from "../../commands/task/command-rules.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
-import { isObject } from "../../lib/json.ts";
-import type { Noun } from "../../operations/operation.ts";
+import { isObject, valueAt } from "../../lib/json.ts";
+import { modelName } from "../../lib/model-names.ts";
+import { shortened } from "../../lib/text.ts";
+import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import { nowhere, timesFor } from "../../output/style.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
+import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
+import { rulesOf } from "../parse/command-list.ts";
 import { optionsFor } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { listings } from "../../resolve/listings.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
 import { resolveName } from "../../resolve/resolve-names.ts";
 
-interface NameQuery {
+/** The words of a command before the cursor. */
+export interface TypedWords {
   readonly command: Command;
-  /** Flags of the command line, long form, with their values. */
+  readonly positionals: readonly string[];
+  /** Flags of the line, long form, with their last value. */
   readonly flags: ReadonlyMap<string, string>;
-  /** The knowledge base they belong to, name or ID. */
-  readonly within: string | undefined;
-  readonly typed: string;
+}
+
+/** A candidate, with what it is. */
+export interface Candidate {
+  readonly value: string;
+  readonly help: string;
+  /** Is it only a beginning, so that no space follows it? */
+  readonly open?: boolean;
 }
 
 /** Longest wait after Tab (ms): a distant server needs about half of it for TLS and two requests. */
@@ -27,30 +46,68 @@ const TIMEOUT_MS = 1000;
 /** Rows of one page; a longer list is searched by the typed prefix. */
 const MAX_NAMES = 100;
 
+/** Characters of what is said of a candidate. */
+const MAX_HELP = 60;
+
 /**
- * Names of a noun from the server, at most 100. Throws or returns none if that takes longer than a
- * second or fails. Never prompts and never starts a program.
+ * Names of a noun from the server, or the IDs of objects without names, at most 100. Throws or returns none if
+ * that takes longer than a second or fails. Never prompts and never starts a program.
  */
 export async function fetchNames(
-  noun: Noun,
-  query: NameQuery,
+  noun: Noun | ListedNoun,
+  line: TypedWords,
+  typed: string,
   host: Host,
-): Promise<readonly string[]> {
-  const { within, keyword: narrows } = listings[noun];
-  if (within && query.within === undefined) return [];
-  return inSession(query, host, async (session) => {
-    const first = await listNames(noun, query.within, "", session);
-    return first.length < MAX_NAMES || !narrows || query.typed === ""
+): Promise<readonly Candidate[]> {
+  const { within = [], keyword } = listings[noun];
+  if (within.some((name) => typedValue(name, line) === undefined)) return [];
+  return inSession(line, host, async (session) => {
+    const scope = await scopeIn(within, line, session);
+    const first = await listNames(noun, scope, session);
+    return first.length < MAX_NAMES || !keyword || typed === ""
       ? first
-      : await listNames(noun, query.within, query.typed, session);
+      : await listNames(noun, { ...scope, keyword: typed }, session);
   });
 }
 
-/** A run or a form, with what it is. */
-interface Choice {
-  readonly value: string;
-  readonly help: string;
+/** The value of a parameter on the line, positional or flag. */
+function typedValue(name: string, line: TypedWords): string | undefined {
+  const { command, positionals, flags } = line;
+  const param = command.params[name];
+  const at = command.positionals.findIndex((positional) => positional.name === name);
+  return at >= 0 ? positionals[at] : param && flags.get(`--${flagOf(name, param)}`);
 }
+
+/** The IDs of the objects on the line that a list is within: each may be within the ones before it. */
+async function scopeIn(within: readonly string[], line: TypedWords, session: Session) {
+  const known: Record<string, string> = {};
+  for (const name of within) {
+    const { noun, listed } = line.command.params[name] ?? {};
+    const named = noun ?? listed;
+    const typed = typedValue(name, line);
+    if (named && typed !== undefined)
+      known[name] = (await resolveName(named, typed, known, lookupOf(session))).id;
+  }
+  return known;
+}
+
+/** Active models of a type. */
+export const modelNames = (
+  type: Parameters<typeof modelsOfWorkspace>[0],
+  line: TypedWords,
+  host: Host,
+) =>
+  inSession(line, host, async ({ context }) =>
+    (await modelsOfWorkspace(type, context)).map(modelName),
+  );
+
+/** The inputs of the application, or with `form` those of the form on the line, and its actions. */
+export const fetchInputs = (line: TypedWords, form: string | undefined, host: Host) =>
+  inSession(line, host, async ({ context }) =>
+    form === undefined
+      ? { fields: await inputsOfApplication(context), actions: [] }
+      : formOfApplication(typedValue(form, line), context),
+  );
 
 /** Runs or forms that are offered: more are no help at a prompt. */
 const MAX_RUNS = 20;
@@ -58,14 +115,15 @@ const MAX_RUNS = 20;
 /** The first choices of a list, those that are found within the time limit: each may take a request. */
 const firstOf =
   <T>(
-    list: (context: Session["context"]) => AsyncIterable<T>,
-    choiceOf: (each: T, timeText: (ms: number) => string) => Choice,
+    list: (context: Session["context"], kind: ChosenArgument["kind"]) => AsyncIterable<T>,
+    choiceOf: (each: T, timeText: (ms: number) => string) => Candidate,
   ) =>
-  async (query: Pick<NameQuery, "command" | "flags">, host: Host): Promise<readonly Choice[]> => {
+  async (line: TypedWords, host: Host): Promise<readonly Candidate[]> => {
     const times = timesFor({ times: "relative", now: () => host.now() }, true);
-    const found: Choice[] = [];
-    const search = inSession(query, host, async ({ context }) => {
-      for await (const each of list(context)) {
+    const found: Candidate[] = [];
+    const { kind = "any" } = rulesOf(line.command)?.chosen ?? {};
+    const search = inSession(line, host, async ({ context }) => {
+      for await (const each of list(context, kind)) {
         found.push(choiceOf(each, (ms) => times.text(new Date(ms))));
         if (found.length === MAX_RUNS) return;
       }
@@ -76,18 +134,18 @@ const firstOf =
     return found;
   };
 
-/** Runs of the application, newest first, with their status and time. */
+/** Runs of the application that the command takes, newest first, with their status and time. */
 export const runIds = firstOf(
   runsOfApplication,
-  ({ id, status, savedAt, startedAt }, timeText) => ({
-    value: id,
+  ({ value, run: { status, savedAt, startedAt } }, timeText) => ({
+    value,
     help: `${status}, ${timeText(savedAt || startedAt * 1000)}`,
   }),
 );
 
-/** Tokens of the forms that wait, the newest first, with what they ask and until when. */
+/** Tokens of the forms that wait, the newest first, with what they ask and when they expire. */
 export const formTokens = firstOf(formsOfApplication, ({ token, node, run, expires }, timeText) => {
-  const until = expires === null ? [] : [`until ${timeText(expires * 1000)}`];
+  const until = expires === null ? [] : [`expires ${timeText(expires * 1000)}`];
   return { value: token, help: [node ?? "a form", `run ${run.slice(0, 8)}`, ...until].join(", ") };
 });
 
@@ -110,13 +168,14 @@ export async function appNames(
 
 /** Works in a session of the typed line, as long as the time limit allows. */
 async function inSession<T>(
-  { command, flags }: Pick<NameQuery, "command" | "flags">,
+  { command, flags }: TypedWords,
   plainHost: Host,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
   const options = {
     profile: flags.get("--profile"),
     app: flags.get("--app"),
+    user: flags.get("--user"),
     baseUrl: flags.get("--base-url"),
     caFile: flags.get("--ca-file"),
   };
@@ -137,26 +196,20 @@ async function inSession<T>(
 }
 
 async function listNames(
-  noun: Noun,
-  within: string | undefined,
-  keyword: string,
+  noun: Noun | ListedNoun,
+  values: Values,
   session: Session,
-): Promise<string[]> {
-  const { row, fixed, within: scope, keyword: narrows } = listings[noun];
-  const inside =
-    scope && within !== undefined
-      ? { dataset_id: (await resolveName("kb", within, {}, lookupOf(session))).id }
-      : {};
-  const narrowed = narrows && keyword !== "" ? { keyword } : {};
-  const names = new Set<string>();
-  for await (const object of session.api.rows(
-    row,
-    { ...inside, ...fixed, ...narrowed },
-    { limit: MAX_NAMES },
-  )) {
-    if (isObject(object) && typeof object["name"] === "string") names.add(object["name"]);
+): Promise<Candidate[]> {
+  const { row, fixed, byName, about = "" } = listings[noun];
+  const { masked } = session.host.secrets; // before the text is cut, which may be in a key
+  const found = new Map<string, Candidate>();
+  for await (const object of session.api.rows(row, { ...values, ...fixed }, { limit: MAX_NAMES })) {
+    const value = isObject(object) && object[byName ? "name" : "id"];
+    const text = valueAt(object, about);
+    const help = typeof text === "string" ? shortened(masked(text).trim(), MAX_HELP) : "";
+    if (typeof value === "string") found.set(value, { value, help });
   }
-  return [...names];
+  return [...found.values()];
 }
 
 /**

@@ -275,8 +275,8 @@ function deferredVerdict() {
 }
 
 async function printColumns(command: Command, host: Host): Promise<void> {
-  const { columnNames } = await import("../../output/print/print.ts");
-  await host.stdout.write(`${columnNames(command.returns).join("\n")}\n`);
+  const { explainedColumns } = await import("../../output/print/print.ts");
+  await host.stdout.write(`${explainedColumns(command.returns).join("\n")}\n`);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { rows, tasks } from "../task/command-spec.ts";
 import type { Feature } from "../task/command-spec.ts";
 import type { startRecord } from "./backup/index.ts";
+import type { activeModels } from "./models/index.ts";
 
 /** What `kb` can do. */
 export const kbFeatures: readonly Feature[] = [
@@ -94,6 +95,10 @@ export const kbFeatures: readonly Feature[] = [
 ];
 
 export { kbRules } from "./rules/index.ts";
+
+/** The active models of a type. */
+export const modelsOfWorkspace: typeof activeModels = async (...given) =>
+  (await import("./models/index.ts")).activeModels(...given);
 
 /** Backs up a knowledge base before a command and records it, for `kb undo`; returns what ends the record. */
 export const recordKbChange: typeof startRecord = async (...given) =>

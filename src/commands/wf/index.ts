@@ -1,5 +1,6 @@
 import { rows, tasks } from "../task/command-spec.ts";
 import type { Context, Feature } from "../task/command-spec.ts";
+import type { ChosenArgument } from "../task/command-rules.ts";
 
 /** What `wf` can do. */
 export const workflowFeatures: readonly Feature[] = [
@@ -83,15 +84,23 @@ export const workflowFeatures: readonly Feature[] = [
 
 export { wfRules } from "./rules/index.ts";
 
-/** The runs of the application, newest first, as `last` and the question for one see them. */
-export async function* runsOfApplication(context: Context) {
-  yield* (await import("./runs/index.ts")).newestRuns(context);
+/** The runs of the application that a command takes, newest first, as `last` and the question for one see them. */
+export async function* runsOfApplication(context: Context, kind: ChosenArgument["kind"]) {
+  yield* (await import("./runs/index.ts")).takenRuns(kind, context);
 }
 
 /** The forms of the application that can be submitted, newest first. */
 export async function* formsOfApplication(context: Context) {
   yield* (await import("./forms/choose-form.ts")).openForms(context);
 }
+
+/** The inputs of the application as fields. */
+export const inputsOfApplication = async (context: Context) =>
+  (await import("./forms/index.ts")).applicationFields(context);
+
+/** The form of a token, of `last` or of a run: its inputs and actions. */
+export const formOfApplication = async (typed: string | undefined, context: Context) =>
+  (await import("./forms/index.ts")).chosenForm(typed, context);
 
 /** The runs of the server that were started or followed on this machine, by ID, newest first. */
 export const runsOfMachine = async (context: Context) =>

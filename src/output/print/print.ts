@@ -8,7 +8,7 @@ import { escapeControls, visible } from "../display-width.ts";
 import { checkFilter } from "../formats/jq.ts";
 import type { Style } from "../formats/text-formats.ts";
 import type { EventPrinter } from "../live/event-printer.ts";
-import { columnNames, fieldNamed, isColumn, isValueName } from "../table/table.ts";
+import { explainedColumns, fieldNamed, isColumn, isValueName } from "../table/table.ts";
 import { isTextFormat } from "../style.ts";
 import type { Format } from "../style.ts";
 import {
@@ -37,7 +37,7 @@ import {
 import type { Printing, RowBatches } from "./print-rows.ts";
 
 export type { PageInfo, Style } from "../formats/text-formats.ts";
-export { columnNames, visible };
+export { explainedColumns, visible };
 
 /**
  * Rejects a style that cannot be applied, before anything is sent: an unknown column or sort field, an
@@ -52,7 +52,7 @@ export async function checkStyle(
   const named = [...(style.columns ?? []), ...(style.sort === undefined ? [] : [style.sort])];
   for (const name of named) {
     if (isColumn(returns, name)) continue;
-    const columns = columnNames(returns);
+    const columns = explainedColumns(returns);
     throw usage(
       `column ${JSON.stringify(name)} not found`,
       `columns are ${columns.join(", ")}; use a path such as a.b for nested fields, or --jq`,

@@ -128,9 +128,13 @@ const pathsRead = (returns: Returns<never>): string[] =>
 const pathEndingWith = (returns: Returns<never>, name: string): string | undefined =>
   pathsRead(returns).find((path) => path.endsWith(`.${name}`));
 
-/** Names that `--columns` and `--sort` accept, in the order of the table, and what stands for named values. */
-export const columnNames = (returns: Returns<never>): string[] => [
-  ...declaredFields(returns, true).map(({ label }) => label),
+/** Names that `--columns` and `--sort` accept, in the order of the table. */
+export const columnNames = (returns: Returns<never>): string[] =>
+  declaredFields(returns, true).map(({ label }) => label);
+
+/** The same for people, with what stands for named values. */
+export const explainedColumns = (returns: Returns<never>): string[] => [
+  ...columnNames(returns),
   ...("values" in returns ? [`${returns.values}.NAME`] : []),
 ];
 

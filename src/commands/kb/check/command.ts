@@ -26,7 +26,7 @@ export const checkParams = {
   no_content: local.flag("Do not download contents to find duplicates and wrong sync marks"),
   fail_if: local.text(
     `Exit with code 14 if true, e.g. 'problems>0' (figures: ${problemFigureNames.join(", ")})`,
-    { placeholder: "condition", many: true },
+    { placeholder: "condition", many: true, names: problemFigureNames },
   ),
 };
 

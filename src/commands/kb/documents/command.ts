@@ -20,6 +20,7 @@ import {
   list,
   local,
   onTerminal,
+  readColumns,
   record,
   withNamePath,
 } from "../../../operations/operation.ts";
@@ -31,6 +32,7 @@ export const listParams = {
   where: local.text("Only documents that match a condition on columns and metadata: 'team = hr'", {
     placeholder: "condition",
     many: true,
+    names: readColumns(listDocuments.returns.columns).map(({ label }) => label),
   }),
 };
 

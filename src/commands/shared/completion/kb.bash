@@ -45,13 +45,16 @@ _kb_complete() {
   done
   [[ -n $quote ]] && head=$opened # readline replaces all behind an open quote
 
-  local answer value quoted files= width=0
+  local answer value quoted files= open= width=0
   local -a abouts
   abouts=()
   COMPREPLY=()
   while IFS= read -r answer; do
     if [[ $answer == :files ]]; then
       files=1
+      continue
+    elif [[ $answer == :open ]]; then
+      open=1
       continue
     fi
     value=${answer%%$'\t'*}
@@ -63,6 +66,7 @@ _kb_complete() {
   done < <(command kb __complete -- "${words[@]:1}" "$word" </dev/null 2>/dev/null)
   [[ -n $files ]] || compopt +o default 2>/dev/null
   compopt -o nosort 2>/dev/null # runs come newest first
+  [[ -n $open ]] && compopt -o nospace 2>/dev/null
   # A list of several (? and !) shows what each is; the shared beginning, which readline inserts, stays.
   ((${#COMPREPLY[@]} > 1)) && [[ $COMP_TYPE == 63 || $COMP_TYPE == 33 ]] || return 0
   for i in "${!COMPREPLY[@]}"; do
@@ -79,9 +83,14 @@ _kb_quote() {
   quoted=
   for ((i = 0; i < ${#2}; i++)); do
     char=${2:i:1}
+    if [[ $char == = && i -eq ${#2}-1 ]]; then
+      quoted+== # its value follows
+      continue
+    fi
     case $1$char in
       \'\') quoted+="'\\''" ;;
       \"[\"\\\$\`]) quoted+=\\$char ;;
+      \"\!) quoted+='"\!"' ;; # in quotes it would recall a line
       [\'\"]?) quoted+=$char ;;
       [][[:blank:]\"\'\\\$\`\!\&\;\|\(\)\<\>{}\*\?\#~=:@^]) quoted+=\\$char ;;
       *) quoted+=$char ;;

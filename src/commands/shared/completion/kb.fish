@@ -12,7 +12,7 @@ function __kb_complete
         set -l path (string escape -n -- (string replace -- "$flag" '' "$word"))
         printf '%s\n' "$flag"(complete -C "'' $path")
     else
-        printf '%s\n' $answers
+        string match -v -- :open $answers # fish itself adds no space after =
     end
 end
 

@@ -20,6 +20,7 @@ Register-ArgumentCompleter -Native -CommandName kb -ScriptBlock {
             [System.Management.Automation.CompletionCompleters]::CompleteFilename($wordToComplete)
             continue
         }
+        if ($answer -eq ':open') { continue } # no space is added anyway
         $value, $help = $answer.Split([char]9, 2)
         $text = if ($value -match '^[\w./+=:-]+$') { $value } else { "'" + $value.Replace("'", "''") + "'" }
         $shown = if ($help) { $help } else { $value }

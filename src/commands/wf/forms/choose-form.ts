@@ -7,6 +7,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { askChoice } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { formShowParams, ListedForm } from "./command.ts";
+import { formFields } from "./fields.ts";
 import { waitingForms } from "./list.ts";
 
 /** `wf form show`: the form of a token. */
@@ -67,4 +68,12 @@ export async function chooseForm(
   });
   await context.promptLine("Forms that wait, of the newest run first:");
   return askChoice("Form", choices, context);
+}
+
+/** The form that an argument stands for: its inputs, and what can be done with it. */
+export async function chosenForm(typed: unknown, context: Context) {
+  const form_token = await chooseForm(typed, { command: "wf form submit" }, context);
+  const form = await context.api.call(getForm, { form_token: String(form_token) });
+  const fields = formFields(form.inputs, form.resolved_default_values);
+  return { fields, actions: form.user_actions };
 }

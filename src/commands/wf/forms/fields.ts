@@ -57,6 +57,12 @@ export function appFields(form: readonly unknown[]): readonly Field[] {
   );
 }
 
+/** The fields of the application, which one request reads. */
+export async function applicationFields({ api }: Context): Promise<readonly Field[]> {
+  const { user_input_form } = await api.call(getAppParameters, {});
+  return appFields(user_input_form ?? []);
+}
+
 /** Fields of the form of a paused run; each requires a value, which may be empty. */
 export const formFields = (
   inputs: readonly FormInput[],
@@ -340,8 +346,7 @@ export async function assignedInputs(
 ): Promise<Record<string, unknown>> {
   const given = isObject(inputs) ? inputs : {};
   if (input.length === 0) return given;
-  const { user_input_form } = await context.api.call(getAppParameters, {});
-  const values = parseAssignments(input, appFields(user_input_form ?? []), given);
+  const values = parseAssignments(input, await applicationFields(context), given);
   await requireFiles(values, context);
   return uploadInputFiles(values, context);
 }

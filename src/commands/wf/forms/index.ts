@@ -1,6 +1,7 @@
 export { askFields, promptsForForms, withoutChoices } from "./dialog.ts";
 export {
   appFields,
+  applicationFields,
   checkValues,
   formFields,
   parseAssignments,
@@ -9,7 +10,7 @@ export {
   uploadInputFiles,
 } from "./fields.ts";
 export type { Field, NamedInputs } from "./fields.ts";
-export { chooseForm } from "./choose-form.ts";
+export { chooseForm, chosenForm } from "./choose-form.ts";
 export { noticeForms } from "./list.ts";
 export {
   checkAndSubmitForm,

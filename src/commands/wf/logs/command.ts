@@ -33,7 +33,7 @@ export const logFilters = {
   failed: local.flag("Only failed runs (short for --status failed)"),
   where: local.text(
     `Only runs that match a condition on ${Object.keys(logFields).join(", ")}: 'elapsed>20s'`,
-    { placeholder: "condition", many: true },
+    { placeholder: "condition", many: true, names: Object.keys(logFields) },
   ),
 };
 

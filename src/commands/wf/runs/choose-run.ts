@@ -71,9 +71,8 @@ export async function chooseRun(
       `${commandLine(command, [NEWEST])} takes the newest ${one}; ${commandLine("wf logs")} lists all`,
     );
   const runs: TakenRun[] = [];
-  for await (const run of newestRuns(context)) {
-    const value = await filters[kind].value(run, context);
-    if (value !== undefined) runs.push({ run, value });
+  for await (const run of takenRuns(kind, context)) {
+    runs.push(run);
     if (runs.length === (typed === undefined ? MAX_CHOICES : 1)) break;
   }
   const [newest] = runs;
@@ -91,9 +90,17 @@ export async function chooseRun(
 }
 
 /** A run with what a command gets for it. */
-interface TakenRun {
+export interface TakenRun {
   readonly run: ListedRun;
   readonly value: string;
+}
+
+/** The runs of the application that a command takes, newest first. */
+export async function* takenRuns(kind: RunKind, context: Context): AsyncGenerator<TakenRun> {
+  for await (const run of newestRuns(context)) {
+    const value = await filters[kind].value(run, context);
+    if (value !== undefined) yield { run, value };
+  }
 }
 
 /**
@@ -101,7 +108,7 @@ interface TakenRun {
  * §12), those of its runs that were followed on this machine. Of runs that started in the same second,
  * those come first that were followed here last: the log has no finer times.
  */
-export async function* newestRuns(context: Context): AsyncGenerator<ListedRun> {
+async function* newestRuns(context: Context): AsyncGenerator<ListedRun> {
   const saved = await savedRuns(context);
   const logs = await context.api.call(listWorkflowLogs, {});
   const runs = logs.flatMap(({ workflow_run: run, created_at }): ListedRun[] => {

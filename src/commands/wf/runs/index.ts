@@ -9,4 +9,4 @@ export {
   shownRecord,
 } from "./run-state.ts";
 export type { NodeFailure } from "./run-state.ts";
-export { chooseRun, inputsIn, newestRuns, shownInput } from "./choose-run.ts";
+export { chooseRun, inputsIn, shownInput, takenRuns } from "./choose-run.ts";

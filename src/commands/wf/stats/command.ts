@@ -55,7 +55,7 @@ export const statsParams = {
   no_compare: local.flag("Do not compare with the preceding period"),
   fail_if: local.text(
     `Exit with code 14 if true, e.g. 'p95>20s' or 'failed>2%' (figures: ${Object.keys(figureKinds).join(", ")})`,
-    { placeholder: "condition", many: true },
+    { placeholder: "condition", many: true, names: Object.keys(figureKinds) },
   ),
   pass_without_runs: local.flag("Let conditions without data pass"),
 };
