@@ -108,8 +108,8 @@ async function requireMeant(
   if (typeof word !== "string" || params[name]?.kind !== "text") return;
   const known = commandsBelow(group, commands).flatMap(({ words }) => words[group.length] ?? []);
   if (known.length === 0) return;
-  const { commandElsewhere } = await import("./errors/elsewhere.ts");
-  if (commandElsewhere(word, group, known) === undefined) return;
+  const { lineElsewhere } = await import("./errors/elsewhere.ts");
+  if (lineElsewhere(word, group, known, []) === undefined) return;
   const { lineError } = await import("./errors/line-error.ts");
   throw lineError({ word, group, known, rest: [] });
 }

@@ -233,7 +233,7 @@ const invalidUrl = (text: string, problem: string, hint: string) =>
   usage(`invalid base URL "${withoutUrlSecrets(text)}": ${problem}`, hint);
 
 /** `https://user:password@host` → `https://…`; the same for a query or fragment, which may hold a key. */
-const withoutUrlSecrets = (text: string): string =>
+export const withoutUrlSecrets = (text: string): string =>
   /[@?#]/.test(text) ? text.replace(/^([a-z+.-]*:\/\/)?.*$/is, "$1…") : text;
 
 /** Services whose web console has another host than their API, by origin of the API. */

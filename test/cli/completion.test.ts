@@ -57,6 +57,13 @@ test("a flag that chooses another command is offered, and then the flags of that
   expect(await values(["sync", "--", "--config", "x", "--allow-r"])).toEqual([]);
 });
 
+test.each(["run", "plan", "score", "merge", "accept", "calibrate", "flaky"])(
+  "wf test %s completes files",
+  async (word) => {
+    expect(await values(["test", word, "exa"], {}, "wf")).toEqual([":files"]);
+  },
+);
+
 test("a flag that is sent has a --no- form, a text a -file form", async () => {
   expect(await values(["list", "--no-inc"])).toEqual(["--no-include-all"]);
   expect(await values(["doc", "add", "--text"])).toEqual(["--text", "--text-file"]);

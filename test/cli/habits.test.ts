@@ -85,6 +85,14 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["wf form approve TOKEN", "wf form submit TOKEN"],
   ["wf describe RUN", "wf show RUN"],
   ["wf chat hello you", "wf chat send 'hello you'"],
+  ["kb auth login work", "kb login work"],
+  ["kb auth logout work", "kb profile remove work"],
+  ["wf auth status", "wf profile list"],
+  ["kb config use-context work", "kb profile use work"],
+  ["kb rename Handbook Guide", "kb update Handbook --name Guide"],
+  ["kb mv Handbook", "kb update Handbook --name NAME"],
+  ["kb get documents Handbook", "kb doc list Handbook"],
+  ["kb get Handbook", "kb show Handbook"],
 ];
 
 test("a delete of the other program is never suggested", async () => {
@@ -106,7 +114,11 @@ test.each(suggested)("%s: did you mean %s?", async (typed, hint) => {
 
 test.each(Object.entries(linesElsewhere))("every line for words of %s is one", (_, lines) => {
   for (const line of new Set(Object.values(lines))) {
-    const { kind } = parseLine([...line.split(" "), "-h"], line.startsWith("kb") ? kb : wf);
+    const words = line
+      .replace("$1", "KB")
+      .replace(/--name$/, "--name=A")
+      .split(" ");
+    const { kind } = parseLine([...words, "-h"], line.startsWith("kb") ? kb : wf);
     expect(line.endsWith("--version") ? "help" : kind, line).toBe("help");
   }
 });

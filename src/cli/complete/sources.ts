@@ -104,7 +104,8 @@ const chosen = (list: typeof runIds) =>
   ofCommand(async (line, { host }) => {
     const { command, positionals } = line;
     const { params = [] } = rulesOf(command)?.chosen ?? {};
-    const newest = positionals.length < params.length ? [{ value: NEWEST, help: "the newest" }] : [];
+    const newest =
+      positionals.length < params.length ? [{ value: NEWEST, help: "the newest" }] : [];
     const known = await list(line, host).catch(() => []);
     return [...newest, ...known.filter(({ value }) => !positionals.includes(value))];
   });
@@ -234,4 +235,4 @@ const paramValues: Readonly<Record<string, CandidateSource>> = {
   "diff b": recordings,
 };
 
-const pathWords = /^(file|dir|directory|folder|path|data|zip)$/;
+const pathWords = /^(file|dir|directory|folder|path|data|zip|suite|results|labels|history)$/;

@@ -48,12 +48,12 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
   fields: ["metadata"],
 };
 
-/** Lines behind each program that no command has, with a line of either. */
+/** Lines behind each program that no command has, with a line of either; `$1` is the word that follows. */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
     upload: "kb doc upload",
-    rename: "kb update",
-    mv: "kb update",
+    rename: "kb update $1 --name",
+    mv: "kb update $1 --name",
     push: "kb sync",
     mirror: "kb sync",
     ingest: "kb sync",
@@ -77,8 +77,15 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     whoami: "kb config explain",
     version: "kb --version",
     auth: "kb login",
+    "auth login": "kb login",
+    "auth logout": "kb profile remove",
+    "auth status": "kb profile list",
     init: "kb login",
     logout: "kb profile remove",
+    "get datasets": "kb list",
+    "get documents": "kb doc list",
+    grep: "kb search",
+    prune: "kb sync",
     browse: "kb open",
     "backup create": "kb backup DIR",
     "backup delete": "kb backup prune",
@@ -90,6 +97,8 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "config list": "kb config explain",
     "config show": "kb config explain",
     "config view": "kb config explain",
+    "config get-contexts": "kb profile list",
+    "config use-context": "kb profile use",
   },
   wf: {
     list: "wf logs",
@@ -119,6 +128,10 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     whoami: "wf config explain",
     version: "wf --version",
     auth: "wf login",
+    "auth login": "wf login",
+    "auth logout": "wf profile remove",
+    "auth status": "wf profile list",
+    "workflow run": "wf run",
     init: "wf login",
     logout: "wf profile remove",
     browse: "wf open",
@@ -129,20 +142,32 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "config list": "wf config explain",
     "config show": "wf config explain",
     "config view": "wf config explain",
+    "config get-contexts": "wf profile list",
+    "config use-context": "wf profile use",
   },
 };
 
-/** The command for a word below a group such as `["kb", "doc"]`, of which these words are known. */
-export function commandElsewhere(
+/** The line for a word below a group such as `["kb", "doc"]`, of which these words are known, and for what follows it. */
+export function lineElsewhere(
   word: string,
   group: readonly string[],
   known: readonly string[],
-): string | undefined {
+  rest: readonly string[],
+): readonly string[] | undefined {
   const [program = "kb", ...path] = group;
-  const line = own(linesElsewhere[program] ?? {}, [...path, word].join(" "));
-  if (line !== undefined) return line;
+  const [next, ...others] = rest;
+  const lineFor = (...words: string[]) =>
+    own(linesElsewhere[program] ?? {}, [...path, ...words].join(" "))?.split(" ");
+  const ofTwo = next === undefined ? undefined : lineFor(word, next);
+  if (ofTwo) return [...ofTwo, ...others];
+  const line = lineFor(word);
+  if (line?.includes("$1")) {
+    const values = others.length > 0 ? others : ["NAME"];
+    return [...line.map((each) => (each === "$1" ? (next ?? "KB") : each)), ...values];
+  }
+  if (line) return line.some((each) => each.startsWith("--")) ? line : [...line, ...rest];
   const verb = own(verbs, word)?.find((each) => known.includes(each));
-  return verb && [...group, verb].join(" ");
+  return verb === undefined ? undefined : [...group, verb, ...rest];
 }
 
 /** Commands without arguments, with those that take what follows them. */
@@ -174,15 +199,23 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--template": ["--jq"],
   "--fields": ["--columns"],
   "--format": ["--output"],
-  "--yaml": ["--output"],
-  "--csv": ["--output"],
-  "--tsv": ["--output"],
+  "--yaml": ["--output yaml"],
+  "--csv": ["--output csv"],
+  "--tsv": ["--output tsv"],
+  "--wide": ["--output wide"],
+  "--search": ["--keyword"],
+  "--name": ["--keyword"],
+  "--order-by": ["--sort"],
+  "--per-page": ["--limit"],
+  "-k": ["--top-k"],
+  "-a": ["--all"],
+  "--context": ["--profile"],
   "--force": ["--yes"],
   "--confirm": ["--yes"],
   "--debug": ["--verbose"],
   "--silent": ["--quiet"],
-  "--no-color": ["--color"],
-  "--no-colour": ["--color"],
+  "--no-color": ["--color never"],
+  "--no-colour": ["--color never"],
   "--watch": ["--follow"],
   "--delete": ["--prune"],
   "--url": ["--base-url"],
@@ -200,7 +233,7 @@ const forced = "-f";
 export const flagElsewhere = (flag: string, known: readonly string[]): string | undefined =>
   flag === forced && known.includes("--if-exists")
     ? "--yes"
-    : own(flags, flag)?.find((each) => known.includes(each));
+    : own(flags, flag)?.find((each) => known.some((name) => name === each.split(" ")[0]));
 
 /** Flags that would put a key where others can read it. */
 export const keyFlags = ["--api-key", "--key", "--token", "--password"];

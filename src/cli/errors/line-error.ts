@@ -6,7 +6,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
-import { commandElsewhere, flagElsewhere, keyFlags, linesWithArguments } from "./elsewhere.ts";
+import { lineElsewhere, flagElsewhere, keyFlags, linesWithArguments } from "./elsewhere.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
 
@@ -43,24 +43,25 @@ type UnknownCommand = Exclude<LineProblem, RejectedLine>;
 function unknownCommand({ word, group, known, rest }: UnknownCommand): CliError {
   const name = group.join(" ");
   const near = didYouMean(word, known);
+  const other = inOtherProgram(word, group);
   const meant =
-    commandElsewhere(word, group, known) ??
-    inOtherProgram(word, group) ??
-    (near && `${name} ${near}`);
+    lineElsewhere(word, group, known, rest) ??
+    (other && [...other, ...rest]) ??
+    (near === undefined ? undefined : [...group, near, ...rest]);
   return usage(
     `unknown command ${JSON.stringify(word)} for ${name}`,
     meant === undefined
       ? `run ${commandLine(name, [], { help: true })} to list the commands`
-      : `did you mean ${shownLine([...meant.split(" "), ...(meant.includes(" --") ? [] : rest)])}?`,
+      : `did you mean ${shownLine(meant)}?`,
   );
 }
 
 /** `kb logs` is a command of wf; a delete of the other program is never meant. */
-function inOtherProgram(word: string, [program, ...path]: readonly string[]): string | undefined {
+function inOtherProgram(word: string, [program, ...path]: readonly string[]): string[] | undefined {
   if (path.length > 0 || word === "delete") return undefined;
   const other = program === "kb" ? "wf" : "kb";
   const words = (commandGroups[other] ?? []).flatMap(([, each]) => each);
-  return words.includes(word) ? `${other} ${word}` : undefined;
+  return words.includes(word) ? [other, word] : undefined;
 }
 
 const invalidLine = (failure: Failure): Explanation => ({

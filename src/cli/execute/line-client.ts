@@ -17,6 +17,7 @@ import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
 import { curlText, MAX_ATTEMPTS } from "../trace/request-log.ts";
+import { escapeControls } from "../../output/display-width.ts";
 import type { Attempt, RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
 import { withPrefix } from "./command-texts.ts";
@@ -83,8 +84,9 @@ export function openClient(line: ClientLine): { readonly api: ApiClient; close()
     redact: (text) => host.secrets.masked(text),
     explain: explainRequestError,
     async holdsBack(request, keyKind, key) {
-      const { dryRun, curl } = options.globals;
+      const { dryRun, curl, json, output = json ? "json" : "" } = options.globals;
       if (dryRun || curl) {
+        const dryRunText = output.startsWith("json") ? requestJson : requestLines;
         const text = curl
           ? curlText(request, keyKind)
           : await dryRunText(request, maskKey(key), host);
@@ -105,7 +107,7 @@ export function openClient(line: ClientLine): { readonly api: ApiClient; close()
  * The request as it would be sent, the key masked. A multipart body is shown part by part: its
  * boundary is random.
  */
-async function dryRunText(request: HttpRequest, maskedKey: string, host: Host): Promise<string> {
+async function requestLines(request: HttpRequest, maskedKey: string, host: Host): Promise<string> {
   const lines = [`${request.method} ${request.url}`, `authorization: Bearer ${maskedKey}`];
   for (const [name, value] of Object.entries(request.headers)) lines.push(`${name}: ${value}`);
   if (request.body?.kind === "json") lines.push("", request.body.text);
@@ -123,6 +125,23 @@ async function dryRunText(request: HttpRequest, maskedKey: string, host: Host): 
     }
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** The same as a JSON line: `method`, `url`, `headers`, and `body` or `parts`. */
+async function requestJson(request: HttpRequest, maskedKey: string, host: Host): Promise<string> {
+  const { method, url, body } = request;
+  const headers = { authorization: `Bearer ${maskedKey}`, ...request.headers };
+  const parts = body?.kind === "form" ? body.parts : [];
+  const shown = parts.map(async (part) => {
+    if ("text" in part) return part;
+    const { name: file, type } = part.file;
+    return { name: part.name, file, type, size: (await blobOf(part.file, host)).size };
+  });
+  const sent = {
+    ...(body?.kind === "json" && { body: JSON.parse(body.text) as unknown }),
+    ...(body?.kind === "form" && { parts: await Promise.all(shown) }),
+  };
+  return `${escapeControls(JSON.stringify({ method, url, headers, ...sent }))}\n`;
 }
 
 /** The content of a file. Its system errors become CliErrors: the client reports others as network errors. */

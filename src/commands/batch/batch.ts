@@ -86,12 +86,14 @@ export async function* batch<T, R>(
     const left = new Uint8Array(count + 1);
     for await (const result of run.results()) {
       const { end, sent } = result;
-      if (end === "failed" || end === "not sent") left[sent.row.number] = 1;
+      const maySend =
+        end === "failed" || end === "not sent" || (end === "unknown" && areRepeatable);
+      if (maySend) left[sent.row.number] = 1;
       // On a terminal their number in the summary is enough.
       if (end !== "not sent" || !options.redraws) yield result;
     }
     await writeFailed(left);
-    await conclude(spec, run, context);
+    await conclude(spec, run, areRepeatable, context);
   } finally {
     release();
   }
@@ -177,6 +179,7 @@ async function* resolvedIn<T>(rows: AsyncIterable<BatchRow<T>>) {
 async function conclude<T, R>(
   spec: Batch<T, R>,
   run: BatchRun<T, R>,
+  areRepeatable: boolean,
   { summary: print, afterOutput }: Context,
 ): Promise<void> {
   const { counts, journal } = run;
@@ -196,7 +199,9 @@ async function conclude<T, R>(
     return print(spec.done === undefined || ok === 0 ? summary : `${spec.done}: ${summary}`);
   }
   if (untouched) await journal.remove();
-  const hint = nextStep(spec, counts, journal !== emptyJournal && !untouched);
+  const [doubtful, certain] = areRepeatable ? [0, failed + unknown] : [unknown, failed];
+  const ends = { doubtful, failed: certain };
+  const hint = nextStep(spec, ends, journal !== emptyJournal && !untouched);
   if (!reason) {
     const details = { ok, failed, unknown, skipped, unsent };
     throw new CliError("partial", summary, { outputFirst: true, hint, details });
@@ -208,10 +213,10 @@ async function conclude<T, R>(
 
 function nextStep<T, R>(
   { errorsTo, unknownPlace = "" }: Batch<T, R>,
-  { failed, unknown }: { readonly failed: number; readonly unknown: number },
+  { failed, doubtful }: { readonly failed: number; readonly doubtful: number },
   resumable: boolean,
 ): string | undefined {
-  if (unknown > 0) {
+  if (doubtful > 0) {
     const again = resumable ? "them again only if that is safe" : "all rows again";
     return `check the unknown rows${unknownPlace}; the same command sends ${again}`;
   }

@@ -49,7 +49,7 @@ export async function* forEachItem(
   const { counts, reason } = run;
   const errors = failures.map((each) => each.error);
   const isUnknown = [...errors, reason].some((each) => each?.info.sideEffect === "unknown");
-  const changed = counts.ok > 0 ? "applied" : "none";
+  const changed = counts.ok > 0 && !context.options.dryRun ? "applied" : "none";
   const sideEffect = isUnknown ? "unknown" : changed;
   if (reason) {
     const unsent = counts["not sent"];

@@ -103,6 +103,12 @@ describe("the prompt before a delete", () => {
     expect(ran.questions).toEqual([question]);
   });
 
+  test("a dry run of several of which one is missing changes nothing", async () => {
+    const ran = await run(["doc", "delete", kb, "1.md", "nope.md", "-n", "-o", "json"]);
+    expect(ran.exit).toBe(10);
+    expect(ran.err.split("\n")[1]).toContain('"changed":"nothing"');
+  });
+
   test("without a terminal, nothing is deleted without --yes", async () => {
     const ran = await run(["delete", "Empty"]);
     expect(ran.exit).toBe(2);

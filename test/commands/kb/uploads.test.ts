@@ -200,6 +200,16 @@ test("a list of 80 columns shows why documents are not indexed, before their num
   expect(out).toMatch(/^minutes .* error +The sandbox cannot extract text.*… +\w{8}$/m);
 });
 
+test("a document that an upload or a text replaces is named as such", async () => {
+  const said = async (...argv: string[]) => (await run(["doc", ...argv], { tty: true })).err;
+  expect(await said("add", kb, "a.md", "--text", "one")).toMatch(/^Uploaded document a\.md to/);
+  await done("doc", "wait", kb);
+  const replaced = /^Replaced the content of document a\.md, which existed; not indexed yet/;
+  expect(await said("add", kb, "a.md", "--text", "two")).toMatch(replaced);
+  await done("doc", "wait", kb);
+  expect(await said("upload", kb, path("a.md"))).toMatch(replaced);
+});
+
 test("a lost connection ends an upload of several files", async () => {
   server.sandbox.setFaults([parseFault("POST /datasets/*/create-by-file reset skip=1")]);
   const ran = await upload(path("a.md"), path("b.md"), "-o", "json");

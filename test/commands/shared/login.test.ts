@@ -355,3 +355,16 @@ test("-v says where the requests of a sign-in go, whatever the settings are", as
   expect(ran).toMatchObject({ exit: 0 });
   expect(ran.err).toContain(`* base URL ${new URL(server.baseUrl).origin}, key dataset-****0123\n`);
 });
+
+test.each([
+  ["https://dify.example.com/v1", "https://dify.example.com/v1"],
+  ["dify.example.com", "https://dify.example.com"],
+  ["localhost:8080", "http://localhost:8080"],
+])("the address %s in the place of a profile is told from one", async (name, address) => {
+  const { run, file } = await machine();
+  expect(await run(`kb login ${name}`, { tty: true, env: { NO_COLOR: "1" } })).toMatchObject({
+    exit: 2,
+    err: `error: ${address} is an address, not the name of a profile\nhint: sign in there: \`kb login --base-url ${address}\`\n`,
+  });
+  expect(await file()).toBe("");
+});

@@ -3,6 +3,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, own, valueAt } from "../../../lib/json.ts";
 import { getChunk } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
+import type { Document } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
 import type { CommandRules, Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -29,6 +30,13 @@ export async function rejectUnfit(
       `to upload its files, run ${commandLine("kb sync", [String(dataset_id ?? ""), path])}`,
     );
   }
+}
+
+/** Tells a replacement: the answer to a create still has the number of words of the content before (server §9.1). */
+export async function tellReplaced(response: unknown, context: Context): Promise<void> {
+  const { name, word_count } = valueAt(response, "document") as Partial<Document>; // of an answer that was checked
+  if (typeof word_count !== "number") return;
+  context.success(`Replaced the content of document ${String(name)}, which existed`);
 }
 
 /** The values of a document that is added by its text. */

@@ -31,9 +31,14 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
       throw await (await import("./create.ts")).withOrder(...args, "kb status");
     },
   },
-  "kb doc add": { next, fill: async (filling) => (await documents()).fillAdded(filling) },
+  "kb doc add": {
+    next,
+    explain: async (...args) => (await documents()).tellReplaced(...args),
+    fill: async (filling) => (await documents()).fillAdded(filling),
+  },
   "kb doc upload": {
     next,
+    explain: async (...args) => (await documents()).tellReplaced(...args),
     checkPaths: async (...args) => (await documents()).rejectUnfit(...args),
     fill: async (filling) => (await documents()).fillUploaded(filling),
   },

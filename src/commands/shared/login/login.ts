@@ -5,6 +5,7 @@ import {
   readProfiles,
   sandboxProfile,
   withScheme,
+  withoutUrlSecrets,
   isLoopback,
 } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
@@ -50,13 +51,14 @@ const withoutRetries = (context: Context): Context => ({
 
 async function begin(input: LoginInput, context: Context): Promise<SignIn> {
   const typedName = input.name ?? context.options.flags.profile;
-  if (typedName !== undefined) checkProfileName(typedName);
   if (input.key_file !== undefined && input.key_command !== undefined) {
     throw usage("--key-file and --key-command cannot be used together");
   }
   if (input.console_url !== undefined) consoleUrlOf(input.console_url);
   const bases = Object.fromEntries((input.kb ?? []).map(parseKnowledgeBase));
   const store = await readProfiles(context.host);
+  if (!own(store.profiles, typedName ?? "")) requireNoAddress(typedName ?? "", context);
+  if (typedName !== undefined) checkProfileName(typedName);
   const baseUrl = await chooseServer(
     {
       known: own(store.profiles, typedName ?? "")?.base_url,
@@ -69,6 +71,18 @@ async function begin(input: LoginInput, context: Context): Promise<SignIn> {
   const existing = own(store.profiles, name) ?? {};
   requireSameServer(name, existing, baseUrl, context);
   return { name, baseUrl, existing, input, bases };
+}
+
+/** Throws usage for an address in the place of a profile that is new, as other programs take it. */
+function requireNoAddress(name: string, { host, options: { program, flags } }: Context): void {
+  const isAddress = /^https?:|\.[a-z]{2,}(:\d+)?(\/|$)|^localhost(:|$)/i.test(name);
+  const hasAddress = flags.baseUrl !== undefined || host.env["KB_BASE_URL"];
+  if (!isAddress || (hasAddress && !name.includes("//"))) return;
+  const address = withoutUrlSecrets(withScheme(name));
+  throw usage(
+    `${address} is an address, not the name of a profile`,
+    `sign in there: ${commandLine(`${program} login`, [], { "base-url": address })}`,
+  );
 }
 
 function checkProfileName(name: string): void {

@@ -170,10 +170,7 @@ export function checkValues(
 }
 
 const isEmpty = (value: unknown): boolean =>
-  value === undefined ||
-  value === null ||
-  value === "" ||
-  (Array.isArray(value) && value.length === 0);
+  (value ?? "") === "" || (Array.isArray(value) && value.length === 0);
 
 /** Throws `usage` that names all required fields without a value, with a value that each accepts. */
 function requireNone(missing: readonly Field[]): void {
