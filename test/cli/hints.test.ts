@@ -380,6 +380,7 @@ test("a line that cannot be parsed keeps its profile in the hint", async () => {
 const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
   ["commands/kb/check/check.ts", "command, args", "is in rows: damage.test.ts"],
   ["api/api-error.ts", "kb doc list", "needs a server with a database of vectors"],
+  ["commands/shared/sandbox/sandbox.ts", "", "needs a shell on a terminal: process.test.ts"],
   ["commands/shared/login/login.ts", "base-url", "is another server: login.test.ts"],
   ["cli/execute/line-client.ts", "api", "needs an invalid response: test/api"],
   ["cli/errors/line-error.ts", "program, []", "for messages that commander does not send today"],

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { helpPages } from "../../scripts/reference/help-pages.ts";
+import { onPty } from "../lib/pty.ts";
 import { sampled } from "../lib/sampled.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
@@ -163,6 +164,13 @@ test("sandbox -- COMMAND exits with the code of the command and puts kb and wf i
     "kb tag create A -o name >/dev/null && kb tag list --jq '.[].name'; exit 7",
   ]);
   expect(ran).toMatchObject({ exit: 7, out: "A\n" });
+});
+
+test("a shell in a sandbox says what it is for, and how to leave", async () => {
+  const shell = onPty("kb", ["sandbox", "--ephemeral", "--", "sh"], { HOME: folder });
+  await shell.shows(/try `kb list` or `wf run --app echo`; exit ends it/);
+  shell.type("exit 3\r");
+  expect(await shell.exit).toBe(3);
 });
 
 test("a killed sandbox keeps confirmed writes, and restarts with the same directory", async () => {

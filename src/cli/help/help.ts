@@ -164,7 +164,7 @@ function limitsOf({ choices, length, range, many, kind, serverDefault, ...rest }
     range && `${range[0]} to ${range[1]}`,
     many && "repeatable",
     kind === "json" && (rest.fromFile ? "YAML or JSON, - for stdin" : "inline, @file or -"),
-    kind === "time" && "2026-05-01, yesterday, monday, '2 days ago' or 2h; see `help times`",
+    kind === "time" && "2026-05-01, yesterday, monday, '2 days ago' or 2h; see `kb help times`",
     serverDefault !== undefined && `default ${serverDefault}`,
   ];
   return limits.filter((limit) => typeof limit === "string");
@@ -180,7 +180,7 @@ export function requestFlagsText(command: Command): string {
 
 function effectRows(command: Command): HelpRow[] {
   const rows: HelpRow[] = [
-    ["Effect", effects[command.effect]],
+    ["Effect", sendsNothing(command) ? "none on a server" : effects[command.effect]],
     ["Sends", [requestsText(command), ...savingFlags(command).map(() => BACKUP_READS)].join(", ")],
   ];
   const offered = formatsOf(command.returns);
@@ -192,6 +192,9 @@ function effectRows(command: Command): HelpRow[] {
   }
   return rows;
 }
+
+const sendsNothing = ({ effect, sends, task }: Command): boolean =>
+  effect === "reads" && sends.length === 0 && task?.sendsRequests === undefined;
 
 const effects = {
   reads: "reads",

@@ -52,7 +52,18 @@ test("on a terminal, sync creates the knowledge base after a yes", async () => {
   expect((await kb("doc list Newbase --columns name --no-headers")).out).toBe("leave.md\n");
 });
 
-test("on a terminal, anything but a yes creates nothing", async () => {
+test("on a terminal, anything but a yes creates nothing, and a near name is asked about", async () => {
+  const questions: string[] = [];
+  const typo = await kb(`sync Compani ${docs}`, {
+    tty: true,
+    columns: 200,
+    answers: ["n"],
+    questions,
+  });
+  expect(typo.exit).toBe(3);
+  expect(questions).toEqual([
+    'knowledge base "Compani" not found; did you mean "Company"? Create Compani? [y/N] ',
+  ]);
   const refused = await kb(`sync Newbase ${docs}`, { tty: true, answers: [""] });
   expect(refused.exit).toBe(3);
   expect(refused.err).toContain("`kb create Newbase`");

@@ -846,7 +846,7 @@ describe("tables", () => {
     expect(out).toContain("incomplete: damaged lines of runs-");
     expect(out).toContain("not in the times: 1 run that was paused");
     const { env } = await server([]);
-    expect((await wf(["-o", "md"], { env })).out).toContain("no runs; the log of a chatflow");
+    expect((await wf(["-o", "md"], { env })).out).toContain("no runs; only workflows have logs");
   });
 });
 

@@ -93,7 +93,9 @@ export async function createMissing(thrown: unknown, input: Values, context: Con
   const hasFiles = (await host.files.stat(directory))?.isDirectory === true;
   const isName = !isUuid(name) && !/^(id|name):/.test(name);
   if (!hasFiles || !isName || !options.input || options.dryRun) throw error;
-  const reply = await ask(`${error.message}. Create it? [y/N] `, context);
+  const { hint = "" } = error.info;
+  const question = hint.startsWith("did you mean") ? `; ${hint} Create ${name}?` : ". Create it?";
+  const reply = await ask(`${error.message}${question} [y/N] `, context);
   if (!/^y(es)?$/i.test(reply)) throw error;
   const values = await chooseTechnique({ name }, context);
   const { id } = await context.api.call(createKnowledgeBase, { name, ...values });

@@ -119,9 +119,14 @@ function startError(error: unknown, { port, host = "127.0.0.1" }: SandboxInput):
 async function runCommand(
   command: readonly string[],
   sandbox: Sandbox,
-  { host, signal }: Context,
+  { host, signal, notice }: Context,
 ): Promise<void> {
   const [program = "", ...args] = command;
+  // A shell would begin without a word.
+  if (args.length === 0 && host.stdin.isTTY && host.stdout.isTTY) {
+    const [list, run] = [commandLine("kb list"), commandLine("wf run", [], { app: "echo" })];
+    await notice(`kb and wf use a sandbox here: try ${list} or ${run}; exit ends it`);
+  }
   const { no_proxy, NO_PROXY } = host.env;
   const noProxy = [no_proxy || NO_PROXY, new URL(sandbox.origin).hostname].filter(Boolean).join();
   const base_url = `${sandbox.origin}/v1`;

@@ -97,7 +97,7 @@ const notesOn = (
   incomplete: CliError | undefined,
 ): string[] => [
   // Server §12.
-  ...(runs === 0 ? [from ? "no runs" : "no runs; the log of a chatflow is always empty"] : []),
+  ...(runs === 0 ? [from ? "no runs" : "no runs; only workflows have logs"] : []),
   ...(incomplete ? [`incomplete: ${incomplete.message}`] : []),
   ...(untimed > 0
     ? [`not in the times: ${counted(untimed, "run that was", "runs that were")} paused`]
