@@ -13,7 +13,10 @@ function simulate(...argv: readonly string[]) {
 }
 
 test.each([
-  ["60 seeds of each scenario, played twice", ["--twice", "--from", "1", "--seeds", "60"]],
+  [
+    "kept cases and 60 seeds of each scenario, played twice",
+    ["--kept", "--twice", "--from", "1", "--seeds", "60"],
+  ],
   ["the bug that each guard prevents", ["--guards", "--from", "1", "--seeds", "500"]],
 ])("the simulator: %s", (_, argv) => {
   const { status, out } = simulate(...argv);

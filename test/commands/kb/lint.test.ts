@@ -158,7 +158,8 @@ test("the size limit is 15 MiB for uploads, none for text, or --max-size", async
   const { found, rows } = await linted(place);
   expect(found).toEqual(["b.csv size"]);
   expect(rows[0]?.problem).toBe("15728641 bytes, more than the limit of 15728640");
-  expect((await linted(place, ["--max-size", "16MB"])).found).toEqual([]);
+  const larger = folder({ "b.csv": `${long}x` });
+  expect((await linted(larger, ["--max-size", "16MB"])).found).toEqual([]);
   const small = await linted(place, ["--max-size", "1KiB"]);
   expect(small.found).toEqual(["a.csv size", "b.csv size", "c.md size"]);
   expect(small.rows[0]?.problem).toBe("15.0 MiB, more than the limit of 1.0 KiB");
