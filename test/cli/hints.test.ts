@@ -137,7 +137,7 @@ beforeAll(async () => {
   await done("kb doc wait 'Hand book'");
   await done("kb doc disable 'Hand book' hidden.md");
   await done(`kb export 'Hand book' ${folder}/exported`);
-  await done(`kb doc add 'Hand book' twice.md --text x --backup ${folder}/backup`);
+  await done(`kb doc add 'Hand book' twice.md --text x --backup-dir ${folder}/backup`);
   await done("kb doc add 'Hand book' twice.md --text y");
   await done(`wf --app broken run --input query=x --record ${folder}/broken.jsonl`).catch(() => {});
   ids["recorded"] = await done("wf --app broken logs -o name --limit 1");
@@ -247,9 +247,9 @@ const scenes: readonly Scene[] = [
   { line: "kb backup list $dir/backup --kb Nothing" },
   { line: "kb undo" },
   { line: "kb undo --record ffffffff" },
-  { line: "kb doc add 'Hand book' undo.md --text x --backup $dir/backup" },
+  { line: "kb doc add 'Hand book' undo.md --text x --backup-dir $dir/backup" },
   {
-    line: "kb update 'Hand book' --description x --backup $dir/backup",
+    line: "kb update 'Hand book' --description x --backup-dir $dir/backup",
     faults: ["GET /datasets/*/documents status=500 skip=2"],
   },
   { line: "kb doc rename 'Hand book' up.md leave.md" },
@@ -381,6 +381,9 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/kb/check/check.ts", "command, args", "is in rows: damage.test.ts"],
   ["api/api-error.ts", "kb doc list", "needs a server with a database of vectors"],
   ["commands/shared/sandbox/sandbox.ts", "", "needs a shell on a terminal: process.test.ts"],
+  ["commands/kb/rules/document-values.ts", "kb doc upload", "needs a file: uploads.test.ts"],
+  ["commands/shared/login/login.ts", "wf profile use", "needs two keys: login.test.ts"],
+  ["commands/shared/login/profile.ts", "wf login", "needs two keys: login.test.ts"],
   ["commands/shared/login/login.ts", "base-url", "is another server: login.test.ts"],
   ["cli/execute/line-client.ts", "api", "needs an invalid response: test/api"],
   ["cli/errors/line-error.ts", "program, []", "for messages that commander does not send today"],

@@ -39,11 +39,6 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "--datasource-type, --datasource-info-list, --start-node-id and --is-published are required",
     "add --datasource-type (one of: local_file, online_document, website_crawl, online_drive)",
   ],
-  [
-    ["kb", "delete", "--backup", "Handbook", "-y"],
-    "missing argument: <kb>",
-    '--backup took "Handbook" as its value; without a value, write it last',
-  ],
   // commander.optionMissingArgument
   [
     ["kb", "create", "A", "--description"],

@@ -155,7 +155,7 @@ const commands: Readonly<Record<string, Killed>> = {
     async prepare(name, folder) {
       await done("copy", "Source", "--name", name, "--as-is", "--yes");
       const change = ["doc", "delete", name, "edited.md", "--yes"];
-      await ran([...change, "--backup", join(folder, "backups")], folder);
+      await ran([...change, "--backup-dir", join(folder, "backups")], folder);
       return ["undo", "--yes"];
     },
     check: equalsSource,

@@ -64,7 +64,7 @@ export async function executeBatch(
 ): Promise<void> {
   const { each } = globals;
   if (each === undefined) return;
-  if (globals.backup !== undefined)
+  if (globals.backup || globals.backupDir !== undefined)
     throw usage(
       "--backup is for one knowledge base, and rows can name several",
       "back them up first: kb backup <dir> <kb...>",

@@ -172,9 +172,13 @@ function columnHint(column: string, known: readonly string[], request: RowsToChe
   const { command, file, typed } = request;
   const open = command.positionals.slice(wordsOf(command, typed).length)[0]?.word;
   // `kb doc list Handbook -o name > ids`
-  return open !== undefined && file.columns.size === 1 && file.header !== undefined
-    ? `the first line must name the columns; to put ${open} there: (echo ${open}; cat ${shellQuote(file.name)}) > with-header.csv`
-    : `valid columns: ${known.join(", ")}`;
+  if (open === undefined || file.columns.size !== 1 || file.header === undefined)
+    return `valid columns: ${known.join(", ")}`;
+  const way =
+    file.path === "-"
+      ? `| (echo ${open}; cat) |`
+      : `(echo ${open}; cat ${shellQuote(file.name)}) > with-header.csv`;
+  return `the first line must name the columns; to put ${open} there: ${way}`;
 }
 
 /** The words of the command line. */

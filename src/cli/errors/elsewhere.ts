@@ -48,7 +48,10 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
   fields: ["metadata"],
 };
 
-/** Lines behind each program that no command has, with a line of either; `$1` is the word that follows. */
+/**
+ * Lines behind each program that no command has, with a line of either; `$1` is the word that follows. A line of
+ * one word is a group of other programs whose commands ours has at once: `kb dataset list`.
+ */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
     upload: "kb doc upload",
@@ -71,8 +74,9 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     validate: "kb check",
     ask: "kb search",
     download: "kb doc download",
-    dataset: "kb list",
-    datasets: "kb list",
+    dataset: "kb",
+    datasets: "kb",
+    knowledge: "kb",
     use: "kb profile use",
     whoami: "kb config explain",
     version: "kb --version",
@@ -165,6 +169,7 @@ export function lineElsewhere(
     const values = others.length > 0 ? others : ["NAME"];
     return [...line.map((each) => (each === "$1" ? (next ?? "KB") : each)), ...values];
   }
+  if (line?.length === 1) return [...line, ...(next === undefined ? ["list"] : rest)];
   if (line) return line.some((each) => each.startsWith("--")) ? line : [...line, ...rest];
   const verb = own(verbs, word)?.find((each) => known.includes(each));
   return verb === undefined ? undefined : [...group, verb, ...rest];

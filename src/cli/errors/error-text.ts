@@ -104,13 +104,21 @@ function plainText(error: CliError, { color, verbosity, columns }: ErrorStyle): 
 
 /** A table of the objects that an ambiguous name matches, or the other mistakes of a file. */
 function candidateLines(details: unknown): string[] {
-  const { candidates, mistakes } = isObject(details) ? details : {};
+  const { candidates, mistakes, rows } = isObject(details) ? details : {};
   if (Array.isArray(mistakes)) return mistakes.slice(1).map((mistake) => `  ${String(mistake)}`);
+  // The message has the first one.
+  if (Array.isArray(rows)) return rows.filter(isObject).slice(1, MAX_ROWS).map(rowMistake);
   if (!Array.isArray(candidates)) return [];
   return candidates
     .filter(isObject)
     .map((candidate) => `  ${Object.values(candidate).map(String).join("  ")}`);
 }
+
+const rowMistake = ({ row, message }: Record<string, unknown>): string =>
+  `  row ${String(row)}: ${String(message)}`;
+
+/** Rows whose mistakes are printed: `details` has more. */
+const MAX_ROWS = 10;
 
 interface FailedLine {
   readonly argv: readonly string[];

@@ -77,16 +77,6 @@ const usageHint = ({ command, program }: Failure): string =>
 /** Names what is missing, and where to find it: `which document? (missing <doc>)`. */
 function missingArgument(failure: Failure): Explanation {
   const { command, node, quoted } = failure;
-  // `kb delete --backup Handbook`
-  for (const option of node.options) {
-    const { long, optional, presetArg } = option;
-    const value = node.opts<Record<string, unknown>>()[option.attributeName()];
-    if (optional && typeof value === "string" && value !== presetArg)
-      return {
-        message: `missing argument: <${quoted}>`,
-        hint: `${long} took ${JSON.stringify(value)} as its value; without a value, write it last`,
-      };
-  }
   const missing = command?.positionals.find(({ word }) => word === quoted);
   const param = missing && command?.params[missing.name];
   const noun = param?.noun ?? param?.listed;

@@ -291,7 +291,7 @@ async function recorded(
   const { command, options, context } = session;
   const name = changedKb(command);
   const text = name === undefined ? undefined : input[name];
-  const { backup } = options.globals;
+  const { backup, backupDir } = options.globals;
   if (typeof text !== "string" || context.options.dryRun) return values();
   let end: ((wrote: boolean) => Promise<void>) | undefined;
   const start = async (directory: string) => {
@@ -302,8 +302,8 @@ async function recorded(
     );
   };
   const directory = join(context.host.directories.data, "backups");
-  if (backup === undefined) session.backUp = () => start(directory);
-  else await start(backup === true ? directory : backup);
+  if (backup || backupDir !== undefined) await start(backupDir ?? directory);
+  else session.backUp = () => start(directory);
   return around(values(), session, async (wrote) => end?.(wrote));
 }
 

@@ -108,7 +108,7 @@ async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<void> {
   const asks = options.input && !options.globals.yes;
   const found = ids && asks ? await lost?.(ids, session.api.call) : undefined;
   session.deleted = found?.size;
-  const isBackedUp = options.globals.backup !== undefined;
+  const isBackedUp = options.globals.backup || options.globals.backupDir !== undefined;
   const question = confirmationText(command, input, { size: found?.size, isBackedUp });
   await context.confirm(question, { type: found?.type });
 }

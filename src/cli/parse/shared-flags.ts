@@ -118,8 +118,13 @@ const groups = {
     ),
     flag("-y, --yes", "Skip confirmation prompts", ({ prompts }) => prompts),
     flag(
-      "--backup [dir]",
-      "Back up the knowledge base before and after, so that kb undo can take the command back; without a directory, to one of its own",
+      "--backup",
+      "Back up the knowledge base before and after, so that kb undo can take the command back",
+      (command: Command) => changedKb(command) !== undefined,
+    ),
+    flag(
+      "--backup-dir <dir>",
+      "Directory of these backups (implies --backup; default: one of kb's own)",
       (command: Command) => changedKb(command) !== undefined,
     ),
     flag("--read-only", "Block all writes", sendsWrites),
@@ -203,21 +208,14 @@ export const sharedFlagHelp = ({ help, choices }: SharedFlag, command?: Command)
   choices ? `${help} (one of: ${choices(command).join(", ")})` : help;
 
 type Camel<S> = S extends `${infer A}-${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S;
-type LongName<U> = U extends
-  | `${string}--${infer L} <${string}`
-  | `${string}--${infer L} [${string}`
-  | `${string}--${infer L}`
+type LongName<U> = U extends `${string}--${infer L} <${string}` | `${string}--${infer L}`
   ? L
   : never;
 type PositiveName<L> = L extends `no-${infer Name}` ? Name : L;
 type KeyOf<D extends Declared> = string extends D["key"]
   ? Camel<PositiveName<LongName<D["usage"]>>>
   : D["key"];
-type OneValue<D extends Declared> = D["usage"] extends `${string}<${string}`
-  ? string
-  : D["usage"] extends `${string}[${string}`
-    ? string | true
-    : boolean;
+type OneValue<D extends Declared> = D["usage"] extends `${string}<${string}` ? string : boolean;
 type Declared = (typeof groups)[keyof typeof groups][number];
 
 /** Values of the shared flags: `--dry-run` is `dryRun`, and `mayPrompt` is false with `--no-input`. */

@@ -44,36 +44,24 @@ export async function gridText(
   style: TableStyle,
 ): Promise<string> {
   const columns = layOut(rows, fields, style, true);
-  if (!columns || hasNoRoom(fields, columns, style)) return sheetTexts(rows, fields, style);
+  if (!columns) return sheetTexts(rows, fields, style);
   const text = await drawnText(rows, gridTexts(rows, columns, style), columns, style);
   return leftOut(fields, columns, style) + text;
 }
 
-/** Labels of the columns of `-o wide` that do not fit. */
-function dropped(
+/** A line that names the columns of `-o wide` that do not fit, and how to see them. */
+function leftOut(
   fields: readonly TableField[],
   columns: readonly GridColumn[],
-  { keepsAll }: TableStyle,
-): string[] {
-  if (!keepsAll) return [];
+  { keepsAll, colors }: TableStyle,
+): string {
   const shown = columns.map(({ field }) => field);
-  return fields
+  const names = fields
     .filter((field) => field.extra && field.kind !== "sparse" && !shown.includes(field))
     .map(({ label }) => label);
-}
-
-/** Columns that a table of `-o wide` may lack: with more, the values stand one below the other. */
-const MAX_DROPPED = 2;
-
-const hasNoRoom = (...table: Parameters<typeof dropped>): boolean =>
-  dropped(...table).length > MAX_DROPPED;
-
-/** A line that names the columns of `-o wide` that do not fit. */
-function leftOut(...table: Parameters<typeof dropped>): string {
-  const [, , { colors }] = table;
-  const names = dropped(...table);
-  if (names.length === 0) return "";
-  return `${colors.dim(`too narrow for: ${names.join(", ")} (--columns +${names[0]} shows it)`)}\n`;
+  if (!keepsAll || names.length === 0) return "";
+  const ways = `--columns +${names[0]} adds one, -o yaml has all`;
+  return `${colors.dim(`too narrow for: ${names.join(", ")} (${ways})`)}\n`;
 }
 
 /** The rows that columns were laid out for, below their head. */
@@ -104,8 +92,7 @@ export function rowPrinter(
   const printed = new PrintedTexts();
   return async (rows) => {
     const isFirst = rows === first;
-    if (!columns || hasNoRoom(fields, columns, style))
-      return (isFirst ? "" : "\n") + sheetTexts(rows, fields, style);
+    if (!columns) return (isFirst ? "" : "\n") + sheetTexts(rows, fields, style);
     if (!isFirst) return rows.map((row) => laterLine(row, columns, printed, style)).join("");
     const texts = gridTexts(rows, columns, style);
     for (const [index, row] of rows.entries())

@@ -94,7 +94,7 @@ test.each(sampled(25, moments))(
     const folder = join(home, name);
     await done("copy", "Source", "--name", name, "--as-is", "-y");
     const words = line.map((word) => (word === "$" ? name : word));
-    await server.done(["kb", ...words, "--backup", join(folder, "backups")], { folder });
+    await server.done(["kb", ...words, "--backup-dir", join(folder, "backups")], { folder });
     const from = server.seen.length;
     const wasKilled = await killed(number, ["kb", "undo", "-y"], folder);
     const again = await server.cli(["kb", "undo", "-y"], { folder });
@@ -129,7 +129,7 @@ test.each(["restore", "undo"])("a full disk in the middle of %s loses nothing", 
   if (what === "undo") {
     await done("copy", "Source", "--name", name, "--as-is", "-y");
     const line = ["kb", "doc", "delete", name, "edited.md", "-y"];
-    await server.done([...line, "--backup", join(folder, "backups")], { folder });
+    await server.done([...line, "--backup-dir", join(folder, "backups")], { folder });
   }
   const argv =
     what === "undo"

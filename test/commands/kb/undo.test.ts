@@ -83,7 +83,7 @@ test.each(
 )("%s is taken back", async (_, line) => {
   const first = await chunk("plain.md");
   const argv = line.map((word) => (word === "$0" ? first : word));
-  await done(...argv, "--backup", backups);
+  await done(...argv, "--backup-dir", backups);
   const changed = await kb(
     "verify",
     join(home, "before"),
@@ -142,7 +142,7 @@ describe("what others have changed since", () => {
   ])("%s: it is listed, and nothing is changed", async (_, mine, theirs, row) => {
     const first = await chunk("plain.md");
     const words = (line: readonly string[]) => line.map((word) => (word === "$0" ? first : word));
-    await done(...words(mine), "--backup", backups);
+    await done(...words(mine), "--backup-dir", backups);
     await done(...words(theirs));
     await done("doc", "wait", "Base");
     const from = server.seen.length;
@@ -157,7 +157,7 @@ describe("what others have changed since", () => {
   });
 
   test("a change of something else does not matter, and stays", async () => {
-    await done("doc", "add", "Base", "mine.md", "--text", "Mine", "--backup", backups);
+    await done("doc", "add", "Base", "mine.md", "--text", "Mine", "--backup-dir", backups);
     await done("metadata", "set", "Base", "edited.md", "--set", "team=theirs");
     await done("undo", "-y");
     expect((await kb("doc", "show", "Base", "mine.md")).exit).toBe(3);
@@ -178,7 +178,7 @@ test("two deleted documents of one name each get their own content and chunks ba
   for (const id of twins)
     await done("chunk", "update", "Base", id, await chunk(id), "--content", `Edited in ${id}`);
   await done("export", "Base", join(home, "twins"));
-  await done("doc", "delete", "Base", ...twins, "-y", "--backup", backups);
+  await done("doc", "delete", "Base", ...twins, "-y", "--backup-dir", backups);
   await done("undo", "-y");
   expect((await kb("verify", join(home, "twins"), "name:Base", "--chunks")).out).toBe("");
   await done(
@@ -196,7 +196,7 @@ describe("what a backup lacks", () => {
     await done(...base, "Text");
     await done("doc", "wait", "Base");
     server.sandbox.setFaults([parseFault(fault)]);
-    const ran = await kb(...line, "--backup", join(home, "lacking"));
+    const ran = await kb(...line, "--backup-dir", join(home, "lacking"));
     server.sandbox.setFaults([]);
     return ran;
   };
@@ -243,7 +243,7 @@ describe("chunks that the server does not have yet", () => {
     await run("create", "Fresh", "--indexing-technique", "economy");
     for (const name of ["a.md", "b.md"])
       await run("doc", "add", "Fresh", name, "--text", `Text of ${name}`);
-    const { err } = await run("delete", "Fresh", "-y", "--backup", join(home, "fresh"));
+    const { err } = await run("delete", "Fresh", "-y", "--backup-dir", join(home, "fresh"));
     expect(err).not.toContain("not stored");
     await run("undo", "-y");
     const chunks = await run("chunk", "list", "Fresh", "b.md", "--jq", ".[].content");
@@ -267,7 +267,7 @@ describe("chunks that the server does not have yet", () => {
 });
 
 test("of two undos at once, one works and the other changes nothing", async () => {
-  await done("doc", "delete", "Base", "plain.md", "-y", "--backup", backups);
+  await done("doc", "delete", "Base", "plain.md", "-y", "--backup-dir", backups);
   const ran = await Promise.all([1, 2].map(() => kb("undo", "-y")));
   expect(ran.map(({ exit }) => exit).toSorted()).toEqual([0, 1]);
   expect(ran.find(({ exit }) => exit === 1)?.err).toContain("another kb undo is at work");
@@ -277,14 +277,14 @@ describe("records", () => {
   const records = join(home, "state", "undo");
   test("a command that failed before it sent anything leaves none", async () => {
     const before = await readdir(records);
-    const ran = await kb("doc", "delete", "Base", "missing.md", "-y", "--backup", backups);
+    const ran = await kb("doc", "delete", "Base", "missing.md", "-y", "--backup-dir", backups);
     expect(ran.exit).toBe(3);
     expect(await readdir(records)).toEqual(before);
   });
 
   test("one that did not end is not taken back: what it left is not known", async () => {
     const stop = new AbortController();
-    const line = ["kb", "doc", "add", "Base", "cut.md", "--text", "x", "--backup", backups];
+    const line = ["kb", "doc", "add", "Base", "cut.md", "--text", "x", "--backup-dir", backups];
     const around = { folder: home, signal: stop.signal };
     const ran = await server.cli(line, {
       ...around,
@@ -312,7 +312,7 @@ describe("records", () => {
   test("one that did not end blocks no other: it can be forgotten, or another be chosen", async () => {
     const ids = async () =>
       [...(await done("undo", "--list")).matchAll(/^([0-9a-f]{8})\t/gm)].map(([, id]) => id ?? "");
-    await done("doc", "disable", "Base", "edited.md", "--backup", backups);
+    await done("doc", "disable", "Base", "edited.md", "--backup-dir", backups);
     const [mine = "", ...others] = await ids();
     const late = await readFile(join(records, (await readdir(records)).toSorted().at(-1) ?? ""));
     const unended = { ...(JSON.parse(String(late)) as object), after: null, before: "ffffffff" };
@@ -333,7 +333,7 @@ describe("records", () => {
   });
 
   test("with --each, a backup is refused: rows can name several knowledge bases", async () => {
-    const ran = await kb("doc", "delete", "--each", "rows.csv", "-y", "--backup", backups);
+    const ran = await kb("doc", "delete", "--each", "rows.csv", "-y", "--backup-dir", backups);
     expect(ran).toMatchObject({ exit: 2 });
     expect(ran.err).toContain("--backup is for one knowledge base");
   });
@@ -356,13 +356,13 @@ describe("the prompt before a delete", () => {
     expect((await kb("doc", "show", "Base", "asked.md")).exit).toBe(3);
     await server.done(["kb", "undo", "-y"], { folder: join(home, "asked") });
     expect((await kb("doc", "show", "Base", "asked.md")).exit).toBe(0);
-    // Before a flag and at the end of a line, --backup needs no directory.
-    for (const flags of [
-      ["--backup", "-y"],
-      ["-y", "--backup"],
+    // The flag takes no word that follows it.
+    for (const words of [
+      ["--backup", "Base", "asked.md"],
+      ["Base", "--backup", "asked.md"],
     ]) {
       const own = { folder: join(home, "asked") };
-      const deleted = await server.cli(["kb", "doc", "delete", "Base", "asked.md", ...flags], own);
+      const deleted = await server.cli(["kb", "doc", "delete", ...words, "-y"], own);
       expect(deleted.err).toContain(/to (\S+) \(snapshot/.exec(ran.err)?.[0]?.slice(0, -10));
       await server.done(["kb", "undo", "-y"], own);
     }

@@ -368,3 +368,18 @@ test.each([
   });
   expect(await file()).toBe("");
 });
+
+test("a second application says which one is used without --app, and how to change that", async () => {
+  const { run, profiles } = await machine();
+  const line = `wf login work --base-url ${server.baseUrl} --key-file -`;
+  await run(`${line} --app one`, { stdin: "app-good-0123" });
+  const second = await run(`${line} --app two`, { stdin: "app-good-0123" });
+  const use = "wf profile use work --app two";
+  expect(second.err).toContain(`without --app, wf uses one; \`${use}\` changes that\n`);
+  expect((await run(use)).err).toContain("and two its application without --app");
+  expect(await profiles()).toMatchObject({ work: { default_app: "two" } });
+  expect(await run("wf profile use work --app three")).toMatchObject({
+    exit: 3,
+    err: 'error: profile work has no application "three"\nhint: it has one, two; `wf login work` adds one\n',
+  });
+});

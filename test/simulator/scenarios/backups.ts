@@ -121,7 +121,7 @@ async function playUndo(stage: Stage): Promise<void> {
   ];
   const change = world.pick(changes, "change");
   world.faults.isOver = true;
-  const changed = await undisturbed(stage, "kb", ...change, "--backup", DIRECTORY);
+  const changed = await undisturbed(stage, "kb", ...change, "--backup-dir", DIRECTORY);
   equal(changed.exit, 0, changed.err);
   await world.pause(60_000);
   world.faults.isOver = false;

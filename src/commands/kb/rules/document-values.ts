@@ -32,6 +32,18 @@ export async function rejectUnfit(
   }
 }
 
+/** Throws usage for a file in the place of a name: an upload takes it. */
+export async function rejectFile(
+  { dataset_id, name, text }: Values,
+  stat: Parameters<NonNullable<CommandRules["checkPaths"]>>[1],
+): Promise<void> {
+  if (text !== undefined || !(await stat(String(name)))?.isFile) return;
+  throw usage(
+    "--text or --text-file is required",
+    `to upload the file ${String(name)}: ${commandLine("kb doc upload", [String(dataset_id), String(name)])}`,
+  );
+}
+
 /** Tells a replacement: the answer to a create still has the number of words of the content before (server §9.1). */
 export async function tellReplaced(response: unknown, context: Context): Promise<void> {
   const { name, word_count } = valueAt(response, "document") as Partial<Document>; // of an answer that was checked

@@ -33,6 +33,7 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   },
   "kb doc add": {
     next,
+    checkPaths: async (...args) => (await documents()).rejectFile(...args),
     explain: async (...args) => (await documents()).tellReplaced(...args),
     fill: async (filling) => (await documents()).fillAdded(filling),
   },

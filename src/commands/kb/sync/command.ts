@@ -29,7 +29,7 @@ const comparedParams = {
     placeholder: "pattern",
     many: true,
   }),
-  prefix: local.text("Path prefix, for several directories in one knowledge base", {
+  prefix: local.text("Prefix of paths, e.g. of a second directory", {
     placeholder: "prefix",
   }),
   prune: local.flag("Delete documents whose file no longer exists"),

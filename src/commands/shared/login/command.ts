@@ -73,7 +73,7 @@ export const profileShow = task({
 export const profileUse = task({
   command: "profile use <name>",
   action: "set default profile to {name}",
-  summary: "Set the default profile",
+  summary: "Set the default profile, and with --app the application that wf uses without it",
   params: { name: local.text("Name of the profile", { required }) },
   returns: noContent,
   effect: "writes",

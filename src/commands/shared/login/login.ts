@@ -37,7 +37,7 @@ export const login = {
     // Read again under the lock: other processes may have changed the file since.
     const row = await changeProfiles(context, (store) => withProfile(store, addition, context));
     await notice(said);
-    await advise(row, context);
+    await advise(row, found.key?.app, context);
     // A terminal shows the sentence in place of the row.
     if (!options.terminal || options.format !== undefined) yield row;
   },
@@ -124,7 +124,8 @@ function sentence({ key, report }: Found): string {
 
 /** What the user should know about the stored profile. */
 async function advise(
-  { name, default: isDefault }: ProfileRow,
+  { name, default: isDefault, default_app }: ProfileRow,
+  app: string | undefined,
   { host, notice, options: { program } }: Context,
 ): Promise<void> {
   const variables = ["KB_PROFILE", "KB_BASE_URL", program === "kb" ? "KB_KEY" : "KB_APP_KEY"];
@@ -136,6 +137,10 @@ async function advise(
   } else if (!isDefault) {
     const use = commandLine(`${program} profile use`, [name]);
     await notice(`another profile is the default; ${use} changes that`);
+  }
+  if (app !== undefined && typeof default_app === "string" && app !== default_app) {
+    const use = commandLine("wf profile use", [name], { app });
+    await notice(`without --app, wf uses ${default_app}; ${use} changes that`);
   }
 }
 

@@ -63,11 +63,22 @@ export const showProfile = {
 /** `profile use` */
 export const useProfile = {
   async run({ name }: { readonly name: string }, context: Context): Promise<void> {
+    const { app } = context.options.flags;
     await changeProfiles(context, async (store) => {
-      if (name !== sandboxProfile) findProfile(store, name, context);
-      return { store: { ...store, default: name }, result: undefined };
+      const profile = name === sandboxProfile ? undefined : findProfile(store, name, context);
+      if (profile && app !== undefined && !own(profile.apps, app))
+        throw notFound(
+          `profile ${name} has no application ${JSON.stringify(app)}`,
+          `it has ${Object.keys(profile.apps ?? {}).join(", ") || "none"}; ${commandLine("wf login", [name])} adds one`,
+        );
+      const profiles =
+        profile && app !== undefined
+          ? { ...store.profiles, [name]: { ...profile, default_app: app } }
+          : store.profiles;
+      return { store: { ...store, profiles, default: name }, result: undefined };
     });
-    await context.notice(`${name} is now the default profile`);
+    const also = app === undefined ? "" : `, and ${app} its application without --app`;
+    await context.notice(`${name} is now the default profile${also}`);
   },
 };
 
