@@ -96,7 +96,8 @@ test("an imported export has no differences", async () => {
   await filled();
   await done("export", name, folder);
   expect((await kb("import", folder)).exit).toBe(5); // the name is taken
-  await done("import", folder, "--name", `${name} copy`);
+  const made = await kb("import", folder, "--name", `${name} copy`);
+  expect(made.err).toContain(`imported to ${name} copy; to compare: `);
   const verified = await kb("verify", folder, `${name} copy`);
   expect(verified.exit, verified.out).toBe(0);
   expect(verified.err).toContain("no differences; compared 3 and 3 documents");

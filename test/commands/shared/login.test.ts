@@ -360,6 +360,7 @@ test.each([
   ["https://dify.example.com/v1", "https://dify.example.com/v1"],
   ["dify.example.com", "https://dify.example.com"],
   ["localhost:8080", "http://localhost:8080"],
+  ["127.0.0.1:47311", "http://127.0.0.1:47311"],
 ])("the address %s in the place of a profile is told from one", async (name, address) => {
   const { run, file } = await machine();
   expect(await run(`kb login ${name}`, { tty: true, env: { NO_COLOR: "1" } })).toMatchObject({

@@ -41,7 +41,7 @@ export async function* run(input: ImportInput, context: Context): AsyncGenerator
   const verify = commandLine("kb verify", [input.directory, target], {
     chunks: input.as_is ? true : undefined,
   });
-  context.summary(`to compare: ${verify}`);
+  context.summary(`imported to ${made.name}; to compare: ${verify}`);
 }
 
 /**

@@ -75,7 +75,8 @@ async function begin(input: LoginInput, context: Context): Promise<SignIn> {
 
 /** Throws usage for an address in the place of a profile that is new, as other programs take it. */
 function requireNoAddress(name: string, { host, options: { program, flags } }: Context): void {
-  const isAddress = /^https?:|\.[a-z]{2,}(:\d+)?(\/|$)|^localhost(:|$)/i.test(name);
+  const isAddress =
+    /^https?:|\.[a-z]{2,}(:\d+)?(\/|$)|^localhost(:|$)|^\d+(\.\d+){3}(:|\/|$)/i.test(name);
   const hasAddress = flags.baseUrl !== undefined || host.env["KB_BASE_URL"];
   if (!isAddress || (hasAddress && !name.includes("//"))) return;
   const address = withoutUrlSecrets(withScheme(name));
