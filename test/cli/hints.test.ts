@@ -272,6 +272,9 @@ const scenes: readonly Scene[] = [
   { line: "kb create 'Hand book'" },
   { line: "kb import $dir/docs" },
   { line: "kb metadata set 'Hand book' leave.md --set nope=1", on: idle },
+  { line: "kb metadata set 'Hand book' up.md size=1" },
+  { line: "kb list datasets" },
+  { line: "kb chunk add 'Hand book' up.md hello" },
   // Runs
   { line: "wf --app review run --input query=hello" },
   { line: "wf --app review run --input query=hello --blocking" },

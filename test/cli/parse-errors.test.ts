@@ -110,6 +110,16 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "too many arguments: expected 1, got 2",
     "quote names with spaces, or search: `kb doc list Company --keyword '中文'`",
   ],
+  [
+    ["kb", "doc", "add", "HB", "note", "hello"],
+    "too many arguments: expected 2, got 3",
+    "quote names with spaces, or pass the text: `kb doc add HB note --text hello`",
+  ],
+  [
+    ["kb", "chunk", "update", "HB", "a.md", "1", "--text", "x"],
+    "unknown flag: --text",
+    "did you mean --content?",
+  ],
   // a single value given twice
   [
     ["wf", "run", "--app", "slow", "--app", "review"],

@@ -86,8 +86,6 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "auth status": "kb profile list",
     init: "kb login",
     logout: "kb profile remove",
-    "get datasets": "kb list",
-    "get documents": "kb doc list",
     grep: "kb search",
     prune: "kb sync",
     browse: "kb open",
@@ -108,6 +106,10 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     list: "wf logs",
     ls: "wf logs",
     runs: "wf logs",
+    "runs list": "wf logs",
+    "list runs": "wf logs",
+    "get runs": "wf logs",
+    "get run": "wf show",
     history: "wf logs",
     ps: "wf top",
     active: "wf top",
@@ -151,6 +153,40 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
   },
 };
 
+/** Groups by the nouns that other programs write behind the verb: `get documents` is `kb doc list`. */
+const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  kb: {
+    dataset: "kb",
+    document: "kb doc",
+    doc: "kb doc",
+    file: "kb doc",
+    tag: "kb tag",
+    chunk: "kb chunk",
+    segment: "kb chunk",
+    profile: "kb profile",
+  },
+  wf: { profile: "wf profile", form: "wf form" },
+};
+
+/** The line for a verb and a noun; undefined for other words. */
+export function lineOfNoun(
+  [program = "kb", verb = "", ...others]: readonly string[],
+  noun: string,
+  rest: readonly string[],
+): readonly string[] | undefined {
+  const group = own(groupsOfNouns[program] ?? {}, noun.replace(/s$/, ""))?.split(" ");
+  if (!group || others.length > 0) return undefined;
+  const isMany = noun.endsWith("s");
+  const verbsOfGroup: Readonly<Record<string, string>> = {
+    get: isMany ? "list" : "show",
+    ls: "list",
+    describe: "show",
+    create: group[1] === "doc" || group[1] === "chunk" ? "add" : "create",
+    rm: "delete",
+  };
+  return [...group, own(verbsOfGroup, verb) ?? verb, ...rest];
+}
+
 /** The line for a word below a group such as `["kb", "doc"]`, of which these words are known, and for what follows it. */
 export function lineElsewhere(
   word: string,
@@ -164,6 +200,8 @@ export function lineElsewhere(
     own(linesElsewhere[program] ?? {}, [...path, ...words].join(" "))?.split(" ");
   const ofTwo = next === undefined ? undefined : lineFor(word, next);
   if (ofTwo) return [...ofTwo, ...others];
+  const ofNoun = next === undefined ? undefined : lineOfNoun([...group, word], next, others);
+  if (ofNoun) return ofNoun;
   const line = lineFor(word);
   if (line?.includes("$1")) {
     const values = others.length > 0 ? others : ["NAME"];
@@ -200,6 +238,10 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--method": ["--search-method"],
   "--selector": ["--where", "--keyword"],
   "--filter": ["--keyword", "--where", "--jq"],
+  "--content": ["--text"],
+  "--text": ["--content"],
+  "--body": ["--text", "--content"],
+  "--last": ["--since"],
   "--query": ["--input", "--keyword", "--jq"],
   "--template": ["--jq"],
   "--fields": ["--columns"],

@@ -5,8 +5,14 @@ import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "../parse/command.ts";
-import { flagsOf } from "../parse/shared-flags.ts";
-import { lineElsewhere, flagElsewhere, keyFlags, linesWithArguments } from "./elsewhere.ts";
+import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
+import {
+  lineElsewhere,
+  lineOfNoun,
+  flagElsewhere,
+  keyFlags,
+  linesWithArguments,
+} from "./elsewhere.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
 
@@ -141,6 +147,14 @@ function missingValue({ node, quoted }: Failure): Explanation {
   return { message: `${flag} needs a value`, hint: help ? `${usage}: ${help}` : `use ${usage}` };
 }
 
+/** Flags that a word too many can be meant for, and what they do. */
+const meantByWord: Readonly<Record<string, string>> = {
+  text: "pass the text",
+  content: "pass the content",
+  keyword: "search",
+  name: "add a new name",
+};
+
 /**
  * The hint is a command that works: unquoted words of a last text argument are joined, otherwise the
  * excess arguments are dropped.
@@ -160,6 +174,9 @@ function excessArguments(failure: Failure): Explanation {
     const shown = commandLine(command.words.join(" "), node.args.slice(0, expected), flags);
     return { message, hint: `--json takes no columns; if these are columns: ${shown}` };
   }
+  const [noun = "", ...objects] = node.args;
+  const byNoun = lineOfNoun(nameOf(node).split(" "), noun, objects);
+  if (byNoun) return { message, hint: `did you mean ${shownLine(byNoun)}?` };
   const other = own(linesWithArguments, nameOf(node));
   if (other !== undefined)
     return { message, hint: `did you mean ${commandLine(other, [node.args.join(" ")])}?` };
@@ -167,14 +184,13 @@ function excessArguments(failure: Failure): Explanation {
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const first = node.args.slice(0, expected - 1);
   // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
-  const isFlag = (name: string) => command.positionals.every((each) => each.name !== name);
-  const meant = kind === "ref" && command.params["keyword"] ? "keyword" : "name";
-  if (command.params[meant] && isFlag(meant) && node.args.length === expected + 1) {
+  const flags = new Set(ownFlags(command).map(({ long }) => long));
+  const meant = Object.keys(meantByWord).find((name) => flags.has(`--${name}`));
+  if (meant !== undefined && node.args.length === expected + 1) {
     const [word = ""] = node.args.slice(expected);
     const words = node.args.slice(0, expected);
     const shown = commandLine(command.words.join(" "), words, { [meant]: word });
-    const purpose = meant === "keyword" ? "search" : "add a new name";
-    return { message, hint: `quote names with spaces, or ${purpose}: ${shown}` };
+    return { message, hint: `quote names with spaces, or ${meantByWord[meant]}: ${shown}` };
   }
   if (command.effect === "destroys" && node.args.length < 6) {
     const each = node.args.slice(expected - 1).map((word) => line([...first, word]));

@@ -44,6 +44,17 @@ export async function rejectFile(
   );
 }
 
+/** The error for a document that was not found, where the value of a field stands in the place of its name. */
+export function asValues(error: unknown, { dataset_id, document_id, set }: Values): unknown {
+  const words = [document_id ?? []].flat().map(String);
+  const values = words.filter((word) => word.includes("="));
+  if (!(error instanceof CliError) || values.length === 0) return error;
+  const names = words.filter((word) => !values.includes(word));
+  const flags = { set: [...[set ?? []].flat().map(String), ...values] };
+  const line = commandLine("kb metadata set", [String(dataset_id), ...names], flags);
+  return error.with({ hint: `to set values: ${line}` });
+}
+
 /** Tells a replacement: the answer to a create still has the number of words of the content before (server §9.1). */
 export async function tellReplaced(response: unknown, context: Context): Promise<void> {
   const { name, word_count } = valueAt(response, "document") as Partial<Document>; // of an answer that was checked

@@ -53,6 +53,11 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb chunk update": {
     fill: async (filling) => (await documents()).fillChunk(filling),
   },
+  "kb metadata set": {
+    missing: async (error, input) => {
+      throw (await documents()).asValues(error, input);
+    },
+  },
   "kb metadata delete": {
     deletion: async (...args) => (await deletions()).ofMetadataField(...args),
   },
