@@ -93,6 +93,8 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb get dataset Files", "kb show Files"],
   ["kb get docs Files", "kb doc list Files"],
   ["kb describe document Files a.md", "kb doc show Files a.md"],
+  ["kb rm tag draft", "kb tag delete draft"],
+  ["kb delete profile work", "kb profile remove work"],
   ["kb list datasets", "kb list"],
   ["kb list documents Files", "kb doc list Files"],
   ["kb create doc Files a.md", "kb doc add Files a.md"],

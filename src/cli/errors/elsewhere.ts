@@ -153,19 +153,19 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
   },
 };
 
-/** Groups by the nouns that other programs write behind the verb: `get documents` is `kb doc list`. */
-const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+/** Groups and their verbs by the nouns that other programs write behind a verb: `get documents` is `kb doc list`. */
+const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   kb: {
-    dataset: "kb",
-    document: "kb doc",
-    doc: "kb doc",
-    file: "kb doc",
-    tag: "kb tag",
-    chunk: "kb chunk",
-    segment: "kb chunk",
-    profile: "kb profile",
+    dataset: ["kb", "list", "show", "create", "update", "delete"],
+    document: ["kb doc", "list", "show", "add", "update", "delete", "upload"],
+    doc: ["kb doc", "list", "show", "add", "update", "delete", "upload"],
+    file: ["kb doc", "list", "show", "delete", "upload"],
+    tag: ["kb tag", "list", "create", "delete"],
+    chunk: ["kb chunk", "list", "show", "add", "update", "delete"],
+    segment: ["kb chunk", "list", "show", "add", "update", "delete"],
+    profile: ["kb profile", "list", "show", "remove"],
   },
-  wf: { profile: "wf profile", form: "wf form" },
+  wf: { profile: ["wf profile", "list", "show", "remove"], form: ["wf form", "list", "show"] },
 };
 
 /** The line for a verb and a noun; undefined for other words. */
@@ -174,17 +174,14 @@ export function lineOfNoun(
   noun: string,
   rest: readonly string[],
 ): readonly string[] | undefined {
-  const group = own(groupsOfNouns[program] ?? {}, noun.replace(/s$/, ""))?.split(" ");
-  if (!group || others.length > 0) return undefined;
+  const [group, ...known] = own(groupsOfNouns[program] ?? {}, noun.replace(/s$/, "")) ?? [];
+  if (group === undefined || others.length > 0) return undefined;
+  const reads = ["get", "list", "ls"].includes(verb);
   const isMany = noun.endsWith("s");
-  const verbsOfGroup: Readonly<Record<string, string>> = {
-    get: isMany ? "list" : "show",
-    ls: "list",
-    describe: "show",
-    create: group[1] === "doc" || group[1] === "chunk" ? "add" : "create",
-    rm: "delete",
-  };
-  return [...group, own(verbsOfGroup, verb) ?? verb, ...rest];
+  const same = verb === "rm" ? "delete" : verb;
+  const meant = reads ? [isMany ? "list" : "show"] : [same, ...(own(verbs, same) ?? [])];
+  const ours = meant.find((each) => known.includes(each));
+  return ours === undefined ? undefined : [...group.split(" "), ours, ...rest];
 }
 
 /** The line for a word below a group such as `["kb", "doc"]`, of which these words are known, and for what follows it. */
