@@ -274,6 +274,7 @@ const scenes: readonly Scene[] = [
   { line: "kb metadata set 'Hand book' leave.md --set nope=1", on: idle },
   { line: "kb metadata set 'Hand book' up.md size=1" },
   { line: "kb list datasets" },
+  { line: "wf --app echo run list" },
   { line: "kb chunk add 'Hand book' up.md hello" },
   // Runs
   { line: "wf --app review run --input query=hello" },

@@ -220,7 +220,7 @@ export const linesWithArguments: Readonly<Record<string, string>> = {
 const flags: Readonly<Record<string, readonly string[]>> = {
   "-n": ["--top-k", "--limit"],
   "-l": ["--limit", "--top-k"],
-  "-f": ["--follow", "--input", "--output"],
+  "-f": ["--follow", "--inputs @FILE", "--input", "--output"],
   "-F": ["--follow", "--input"],
   "-w": ["--watch", "--follow"],
   "-r": ["--reverse"],

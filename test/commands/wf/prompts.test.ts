@@ -64,6 +64,10 @@ describe("missing required inputs", () => {
     );
     const echo = await server.cli(["wf", "run", "good day"]);
     expect(echo.err).toContain("hint: use --input 'query=good day'");
+    const list = await server.cli(["wf", "run", "list"]);
+    expect(list.err).toContain("hint: did you mean `wf logs`? inputs: query");
+    const json = await server.cli(["wf", "run", '{"query":"x"}']);
+    expect(json.err).toContain('hint: all inputs as JSON: --inputs \'{"query":"x"}\'');
   });
 
   test("are asked for, a wrong reply again, and the same command is printed", async () => {

@@ -1,6 +1,5 @@
 import { basename } from "node:path";
 import { usage } from "../../../errors.ts";
-import type { CliError } from "../../../errors.ts";
 import { shellQuote } from "../../../lib/command-line.ts";
 import { define, isObject, own } from "../../../lib/json.ts";
 import type { FormInput } from "../../../operations/forms.ts";
@@ -8,6 +7,7 @@ import { requireNear } from "../../../host/safe-path.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
+import { inputNames, notAssigned } from "./not-assigned.ts";
 
 /** An input field of an application, or of the form of a paused run. */
 export interface Field {
@@ -135,21 +135,6 @@ export function parseAssignments(
   }
   return values;
 }
-
-/** The error for a value without a name shows it as the value of the first required field. */
-function notAssigned(value: string, fields: readonly Field[]): CliError {
-  const field = fields.find(({ required }) => required) ?? fields[0];
-  const use = field ? `use --input ${shellQuote(`${field.variable}=${value}`)}; ` : "";
-  return usage(
-    `--input ${JSON.stringify(value)}: expected name=value`,
-    `${use}${inputNames(fields)}`,
-  );
-}
-
-const inputNames = (fields: readonly Field[]): string =>
-  fields.length === 0
-    ? "it takes no inputs"
-    : `inputs: ${fields.map(({ variable }) => variable).join(", ")}`;
 
 function requireField(name: string, fields: readonly Field[]): Field {
   const field = fields.find(({ variable }) => variable === name);
