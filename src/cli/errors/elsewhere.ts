@@ -55,6 +55,8 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
     upload: "kb doc upload",
+    add: "kb doc upload",
+    cp: "kb copy $1 --name",
     rename: "kb update $1 --name",
     mv: "kb update $1 --name",
     push: "kb sync",
@@ -214,6 +216,7 @@ export function lineElsewhere(
 export const linesWithArguments: Readonly<Record<string, string>> = {
   "kb list": "kb doc list",
   "wf chat": "wf chat send",
+  "wf logs": "wf show",
 };
 
 /** Flags, with those that a command may have for them, best first. */
