@@ -29,7 +29,7 @@ import { commandOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { extraBody } from "../parse/input.ts";
 import type { ParsedLine } from "../parse/parser.ts";
-import { takesEach } from "../parse/shared-flags.ts";
+import { asksForBackup, takesEach } from "../parse/shared-flags.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { ended, rowSources, sendRows, failedRows } from "./each-line.ts";
@@ -64,7 +64,7 @@ export async function executeBatch(
 ): Promise<void> {
   const { each } = globals;
   if (each === undefined) return;
-  if (globals.backup || globals.backupDir !== undefined)
+  if (asksForBackup(globals))
     throw usage(
       "--backup is for one knowledge base, and rows can name several",
       "back them up first: kb backup <dir> <kb...>",

@@ -30,8 +30,8 @@ const unsafeCharacters = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu;
 
 /**
  * Candidates for a shell, one per line with a tab and a description; the line `:files` requests the
- * shell's own file completion, and `:open` that no space follows a candidate. `words` are the words after the program up to the cursor; the last one
- * is incomplete or empty. Returns "" on every failure.
+ * shell's own file completion, and `:open` that no space follows a candidate. `words` are the words after the
+ * program up to the cursor; the last one is incomplete or empty. Returns "" on every failure.
  *
  *     ["tag", "ren"]           → "rename\tRename a tag\n"
  *     ["list", "--output=js"]  → "--output=json\t\n--output=jsonl\t\n"

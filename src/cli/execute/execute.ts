@@ -16,7 +16,7 @@ import { checkedLine } from "../parse/input.ts";
 import { optionsFor, styleFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
-import { changedKb } from "../parse/shared-flags.ts";
+import { asksForBackup, changedKb } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import {
   emptyText,
@@ -291,7 +291,6 @@ async function recorded(
   const { command, options, context } = session;
   const name = changedKb(command);
   const text = name === undefined ? undefined : input[name];
-  const { backup, backupDir } = options.globals;
   if (typeof text !== "string" || context.options.dryRun) return values();
   let end: ((wrote: boolean) => Promise<void>) | undefined;
   const start = async (directory: string) => {
@@ -302,7 +301,7 @@ async function recorded(
     );
   };
   const directory = join(context.host.directories.data, "backups");
-  if (backup || backupDir !== undefined) await start(backupDir ?? directory);
+  if (asksForBackup(options.globals)) await start(options.globals.backupDir ?? directory);
   else session.backUp = () => start(directory);
   return around(values(), session, async (wrote) => end?.(wrote));
 }

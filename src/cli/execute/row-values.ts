@@ -13,6 +13,7 @@ import { lookupOf, resolvedInput } from "../resolve/resolve-input.ts";
 import { confirmationText, dryDeletionText } from "./command-texts.ts";
 import type { Session } from "./session.ts";
 import { commandLine } from "../../lib/command-line.ts";
+import { asksForBackup } from "../parse/shared-flags.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 
 /** The command of a session with its checked values. */
@@ -108,7 +109,7 @@ async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<void> {
   const asks = options.input && !options.globals.yes;
   const found = ids && asks ? await lost?.(ids, session.api.call) : undefined;
   session.deleted = found?.size;
-  const isBackedUp = options.globals.backup || options.globals.backupDir !== undefined;
+  const isBackedUp = asksForBackup(options.globals);
   const question = confirmationText(command, input, { size: found?.size, isBackedUp });
   await context.confirm(question, { type: found?.type });
 }

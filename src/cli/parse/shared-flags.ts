@@ -203,6 +203,10 @@ export const flagsOf = (command: Command): readonly (OwnFlag | SharedFlag)[] => 
   ...sharedFlagsOf(command),
 ];
 
+/** Is the command to be backed up around? */
+export const asksForBackup = ({ backup, backupDir }: Globals): boolean =>
+  backup === true || backupDir !== undefined;
+
 /** Help of a shared flag with its choices: `When to use color (one of: always, never, auto)`. */
 export const sharedFlagHelp = ({ help, choices }: SharedFlag, command?: Command): string =>
   choices ? `${help} (one of: ${choices(command).join(", ")})` : help;

@@ -3,7 +3,6 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, own, valueAt } from "../../../lib/json.ts";
 import { getChunk } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
-import type { Document } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
 import type { CommandRules, Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -57,9 +56,9 @@ export function asValues(error: unknown, { dataset_id, document_id, set }: Value
 
 /** Tells a replacement: the answer to a create still has the number of words of the content before (server §9.1). */
 export async function tellReplaced(response: unknown, context: Context): Promise<void> {
-  const { name, word_count } = valueAt(response, "document") as Partial<Document>; // of an answer that was checked
-  if (typeof word_count !== "number") return;
-  context.success(`Replaced the content of document ${String(name)}, which existed`);
+  if (typeof valueAt(response, "document.word_count") !== "number") return;
+  const name = String(valueAt(response, "document.name"));
+  context.success(`Replaced the content of document ${name}, which existed`);
 }
 
 /** The values of a document that is added by its text. */
