@@ -29,8 +29,10 @@ export const readRunState = (
 /** The record of a run; a terminal gets the time since its start while the server has none. */
 export function shownRecord({ record, status }: RunState, context: Context): WorkflowRun {
   const { terminal, format } = context.options;
-  if (isEnded(status) || !terminal || format !== undefined) return record;
-  const elapsed_time = Math.max(0, context.host.now().getTime() / 1000 - record.created_at);
+  const started: unknown = record.created_at; // any field may be missing
+  if (isEnded(status) || !terminal || format !== undefined || typeof started !== "number")
+    return record;
+  const elapsed_time = Math.max(0, context.host.now().getTime() / 1000 - started);
   return { ...record, elapsed_time };
 }
 
