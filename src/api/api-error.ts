@@ -129,7 +129,7 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
     return {
       kind: "unsupported",
       ...wrongApp,
-      hint: `${commandLine("wf app info")} shows the type of the application of this key`,
+      hint: `${commandLine("wf app info")} shows the type of this one, and ${commandLine("wf profile show")} the others: select one with --app`,
     };
   }
   return { kind: "refused", ...rejected(status, body, context) };

@@ -82,7 +82,7 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
   }
   if (parsed.kind === "invalid") {
     const { lineError } = await import("./errors/line-error.ts");
-    throw lineError(parsed.problem);
+    throw await lineError(parsed.problem);
   }
   await requireMeant(parsed, commands);
   reported.globals = parsed.globals;
@@ -94,7 +94,7 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
   await execute(parsed, { ...host, prompt: sanitizedPrompt(host) }, reported.requests);
 }
 
-/** Throws usage for `kb backup rm`, which would back up to a directory `rm`. */
+/** Throws usage for `kb backup rm`, which would back up to a directory `rm`, and for `wf run list`. */
 async function requireMeant(
   {
     command,
@@ -104,14 +104,14 @@ async function requireMeant(
 ): Promise<void> {
   const { words: group, positionals, params } = command;
   const [name = ""] = positionals.map((each) => each.name);
-  const word = typed[name];
-  if (typeof word !== "string" || params[name]?.kind !== "text") return;
+  const [word] = [typed[name]].flat();
+  if (typeof word !== "string") return;
   const known = commandsBelow(group, commands).flatMap(({ words }) => words[group.length] ?? []);
-  if (known.length === 0) return;
-  const { lineElsewhere } = await import("./errors/elsewhere.ts");
-  if (lineElsewhere(word, group, known, []) === undefined) return;
-  const { lineError } = await import("./errors/line-error.ts");
-  throw lineError({ word, group, known, rest: [] });
+  const mayBeWord = known.length > 0 && params[name]?.kind === "text";
+  const lacksName = params[name]?.placeholder === "name=value" && !word.includes("=");
+  if (!mayBeWord && !lacksName) return;
+  const { requireNoVerb } = await import("./errors/line-error.ts");
+  await requireNoVerb({ word, group, known, rest: [] });
 }
 
 /** Is there a flag --each? Words after `--` are arguments. */

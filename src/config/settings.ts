@@ -294,8 +294,9 @@ export function missingProfileHint(name: string, { profiles }: ProfileStore, pro
 function missingAppHint(app: string, names: readonly string[], profile: string | undefined) {
   const near = didYouMean(app, names);
   if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;
-  if (names.length > 0) return `applications of the profile: ${names.join(", ")}`;
-  return `add it with ${commandLine("wf login", profile === undefined ? [] : [profile], { app })}`;
+  const add = commandLine("wf login", profile === undefined ? [] : [profile], { app });
+  if (names.length === 0) return `add it with ${add}`;
+  return `applications of the profile: ${names.join(", ")}; ${add} adds it`;
 }
 
 /** The address of the web console: that of the profile if requests go to the profile's own server. */

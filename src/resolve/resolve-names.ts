@@ -289,7 +289,8 @@ async function unknownName(
   const isMissing = noun === "kb" && lookup.effect === "writes";
   const create = isMissing ? `, or create it: ${commandLine("kb create", [text])}` : "";
   const rules = `names are case-sensitive${isShortPrefix(text) ? ", and of an ID at least 8 characters are needed" : ""}`;
-  return notFound(message, `${rules}; run ${run} to see them${create}`);
+  const order = noun === "tag" && "target_id" in known ? "; the knowledge base comes first" : "";
+  return notFound(message, `${rules}; run ${run} to see them${create}${order}`);
 }
 
 /** The names of the first page, where a keyword has kept them from being read. */

@@ -21,7 +21,7 @@ const lines = readFileSync(join(root, "test/cli/error-lines.txt"), "utf8")
 
 /** What readers put in for the words in capitals. */
 const meant = (word: string): string =>
-  ({ KB: "H", FILE: join(folder, `file-${files++}`) })[word] ?? word;
+  ({ KB: "H", DOC: "a.md", FILE: join(folder, `file-${files++}`) })[word] ?? word;
 let files = 0;
 
 /** Hinted commands that cannot succeed as they are printed. */
@@ -30,6 +30,9 @@ const cannot: readonly (readonly [command: RegExp, exit: number, why: string])[]
   [/^kb doctor$/, 4, "finds the wrong key, which is what it says"],
   [/^kb copy H --name H$/, 5, "the name is taken, which was what was asked for"],
   [/^kb export H \S+\/d$/, 2, "the directory is not empty, which the line did not know"],
+  [/^wf login sandbox --app nosuch$/, 2, "asks for a key"],
+  [/^wf message feedback MESSAGE$/, 2, "the message is not known"],
+  [/^wf conversation list$/, 4, "the application is a workflow"],
   [/^wf form show last$/, 3, "no run waits for a form"],
   [/^wf test init --from (feedback|annotations) /, 3, "there is nothing to make tests of"],
 ];

@@ -68,11 +68,62 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb profile delete work", "kb profile remove work"],
   ["kb profile add work", "kb login work"],
   ["kb config list", "kb config explain"],
-  ["kb segments", "kb chunk"],
+  ["kb segments", "kb chunk list KB DOC"],
+  ["kb docs Handbook", "kb doc list Handbook"],
+  ["kb docs Handbook a.md", "kb doc show Handbook a.md"],
+  ["kb documents list Handbook", "kb doc list Handbook"],
+  ["kb document delete Handbook a.md", "kb doc delete Handbook a.md"],
+  ["kb chunks Handbook a.md", "kb chunk list Handbook a.md"],
+  ["kb doc chunks Handbook a.md", "kb chunk list Handbook a.md"],
+  ["kb chunk children Handbook a.md 1", "kb chunk child list Handbook a.md 1"],
+  ["kb child-chunks Handbook a.md 1", "kb chunk child list Handbook a.md 1"],
+  ["kb tags Handbook", "kb tag bound Handbook"],
+  ["kb metadata Handbook", "kb metadata list Handbook"],
+  ["kb fields Handbook", "kb metadata list Handbook"],
+  ["kb knowledge-base list", "kb list"],
+  ["kb get", "kb list"],
+  ["kb get search", "kb search"],
+  ["kb get Files", "kb show Files"],
+  ["kb rename doc Files a.md b.md", "kb doc rename Files a.md b.md"],
+  ["kb export chunks Files a.md", "kb chunk export Files a.md"],
+  ["kb clone Handbook Guide", "kb copy Handbook --name Guide"],
+  ["kb hit-testing Handbook leave", "kb search Handbook leave"],
+  ["kb doc search Handbook leave", "kb search Handbook leave"],
+  ["kb find leave", "kb search KB leave"],
+  ["kb doc reindex Handbook a.md", "kb heal Handbook"],
+  ["kb archive Handbook a.md", "kb doc archive Handbook a.md"],
+  ["kb file list Handbook", "kb doc list Handbook"],
+  ["kb wait Handbook", "kb doc wait Handbook"],
+  ["kb test Handbook questions.csv", "kb eval Handbook questions.csv"],
+  ["kb app list", "wf profile show"],
+  ["kb logout", "kb profile remove NAME"],
+  ["kb config set base_url x", "kb login PROFILE --base-url URL"],
+  ["wf run list", "wf logs"],
+  ["wf run show", "wf show"],
+  ["wf run cancel", "wf stop"],
+  ["wf stop run abc", "wf stop abc"],
+  ["wf task stop abc", "wf stop abc"],
+  ["wf describe run last", "wf show last"],
+  ["wf get logs", "wf logs"],
+  ["wf log last", "wf show last"],
+  ["wf workflow list", "wf profile show"],
+  ["wf workflow run query=hi", "wf run query=hi"],
+  ["wf get app", "wf app info"],
+  ["wf parameters", "wf app parameters"],
+  ["wf info", "wf app info"],
+  ["wf nodes last", "wf timeline last"],
+  ["wf failures", "wf logs --status failed"],
+  ["wf message list", "wf conversation messages CONVERSATION"],
+  ["wf annotations", "wf annotation list"],
+  ["kb profile work", "kb profile show work"],
+  ["wf conversation abc", "wf conversation messages abc"],
+  ["wf test suite.yaml", "wf test run suite.yaml"],
+  ["wf suite run suite.yaml", "wf test run suite.yaml"],
+  ["wf export", "wf logs export"],
   ["kb upload Handbook a.md", "kb doc upload Handbook a.md"],
   ["kb diff a b", "kb verify a b"],
-  ["kb restore backups", "kb backup restore backups"],
-  ["kb backup rm 1a2b", "kb backup prune"],
+  ["kb restore ./bk", "kb backup restore ./bk KB"],
+  ["kb backup rm 1a2b", "kb backup prune DIR"],
   ["kb version --short", "kb --version"],
   ["wf ps", "wf top"],
   ["wf ls", "wf logs"],
@@ -113,10 +164,24 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb get Handbook", "kb show Handbook"],
 ];
 
-test("a delete of the other program is never suggested", async () => {
-  const { err } = await cli(["wf", "delete", "Handbook"]);
-  expect(err).toContain("hint: run `wf --help` to list the commands");
-});
+test.each(["wf delete Handbook", "wf publish", "wf app create x", "wf delete app x"])(
+  "%s: the web console does this",
+  async (line) => {
+    const { exit, err } = await cli(line.split(" "));
+    expect(exit).toBe(2);
+    expect(err).toContain(
+      "hint: the service API does not offer this; the web console does: `wf open`",
+    );
+  },
+);
+
+test.each(["kb model delete x", "kb doc xyzzy a b", "kb tag xyzzy", "wf test list"])(
+  "%s: no guess",
+  async (line) => {
+    const { err } = await cli(line.split(" "));
+    expect(err).toMatch(/hint: run `\w+ \w+ --help` to list the commands/);
+  },
+);
 
 test("a directory of such a name is backed up to by its path", async () => {
   const { exit, err } = await cli(["kb", "backup", "./ls", "--all", "--dry-run"]);

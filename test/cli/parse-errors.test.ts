@@ -174,7 +174,11 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   ],
   [["kb", "meta", "list"], 'unknown command "meta" for kb', "did you mean `kb metadata list`?"],
   [["kb", "logs"], 'unknown command "logs" for kb', "did you mean `wf logs`?"],
-  [["wf", "doc", "list"], 'unknown command "doc" for wf', "did you mean `kb doc list`?"],
+  [
+    ["wf", "doc", "list"],
+    'unknown command "doc" for wf',
+    "did you mean `kb doc list KB`? `kb list` lists them",
+  ],
   [["kb", "nope"], 'unknown command "nope" for kb', "run `kb --help` to list the commands"],
   [["wf", "toop"], 'unknown command "toop" for wf', "did you mean `wf top`?"],
   // invalid choices

@@ -7,10 +7,14 @@ import { own } from "../../lib/json.ts";
 /** Verbs, with those that a group may have for them, best first. */
 const verbs: Readonly<Record<string, readonly string[]>> = {
   get: ["show", "list"],
+  ls: ["list"],
+  list: ["show"],
+  show: ["list"],
   describe: ["show"],
   view: ["show", "review"],
   inspect: ["show"],
   info: ["show"],
+  rm: ["delete", "remove"],
   remove: ["delete"],
   delete: ["remove"],
   destroy: ["delete"],
@@ -42,23 +46,26 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
   reject: ["submit"],
   answer: ["submit"],
   unset: ["delete"],
-  segment: ["chunk"],
-  segments: ["chunk"],
-  field: ["metadata"],
-  fields: ["metadata"],
+  invoke: ["run"],
+  call: ["run"],
 };
 
 /**
- * Lines behind each program that no command has, with a line of either; `$1` is the word that follows. A line of
- * one word is a group of other programs whose commands ours has at once: `kb dataset list`.
+ * Lines for words behind each program that no command has. `$1` is the word that follows; a line with a flag or
+ * a word in capitals takes no others. The first word of two is our group for the typed noun.
  */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
     upload: "kb doc upload",
     add: "kb doc upload",
-    cp: "kb copy $1 --name",
-    rename: "kb update $1 --name",
-    mv: "kb update $1 --name",
+    put: "kb doc upload",
+    load: "kb sync",
+    cp: "kb copy $1 --name $2",
+    copy: "kb copy $1 --name $2",
+    clone: "kb copy $1 --name $2",
+    duplicate: "kb copy $1 --name $2",
+    rename: "kb update $1 --name $2",
+    mv: "kb update $1 --name $2",
     push: "kb sync",
     mirror: "kb sync",
     ingest: "kb sync",
@@ -67,51 +74,39 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     compare: "kb verify",
     restore: "kb backup restore",
     snapshot: "kb backup",
+    save: "kb backup",
     history: "kb backup list",
     rollback: "kb undo",
     revert: "kb undo",
     repair: "kb heal",
     fix: "kb heal",
+    retry: "kb heal",
     reindex: "kb heal",
+    index: "kb heal",
+    embed: "kb heal",
     validate: "kb check",
+    wait: "kb doc wait",
+    test: "kb eval",
     ask: "kb search",
-    download: "kb doc download",
-    dataset: "kb",
-    datasets: "kb",
-    knowledge: "kb",
-    use: "kb profile use",
-    whoami: "kb config explain",
-    version: "kb --version",
-    auth: "kb login",
-    "auth login": "kb login",
-    "auth logout": "kb profile remove",
-    "auth status": "kb profile list",
-    init: "kb login",
-    logout: "kb profile remove",
     grep: "kb search",
+    retrieval: "kb search",
+    "hit-test": "kb search",
+    "hit-testing": "kb search",
+    download: "kb doc download",
+    stats: "kb show",
     prune: "kb sync",
-    browse: "kb open",
     "backup create": "kb backup DIR",
     "backup delete": "kb backup prune",
-    "backup rm": "kb backup prune",
     "doc cat": "kb cat",
     "doc get": "kb cat",
-    "profile add": "kb login",
-    "profile create": "kb login",
-    "config list": "kb config explain",
-    "config show": "kb config explain",
-    "config view": "kb config explain",
-    "config get-contexts": "kb profile list",
-    "config use-context": "kb profile use",
+    "doc index": "kb heal $1",
+    "doc reindex": "kb heal $1",
+    "doc retry": "kb heal $1",
+    "doc tag": "kb metadata set",
+    "tag assign": "kb tag bind",
   },
   wf: {
     list: "wf logs",
-    ls: "wf logs",
-    runs: "wf logs",
-    "runs list": "wf logs",
-    "list runs": "wf logs",
-    "get runs": "wf logs",
-    "get run": "wf show",
     history: "wf logs",
     ps: "wf top",
     active: "wf top",
@@ -119,98 +114,163 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     watch: "wf events",
     follow: "wf events",
     attach: "wf events",
+    stream: "wf events",
     status: "wf show",
+    result: "wf show",
+    output: "wf show",
+    outputs: "wf show",
     trace: "wf timeline",
+    "node list": "wf timeline",
+    "log list": "wf logs",
+    "log show": "wf show",
     metrics: "wf stats",
+    errors: "wf logs --status failed",
+    failures: "wf logs --status failed",
+    failed: "wf logs --status failed",
     upload: "wf file upload",
     approve: "wf form submit",
     reject: "wf form submit",
     answer: "wf form submit",
     submit: "wf form submit",
     resume: "wf form submit",
+    continue: "wf form submit",
     inbox: "wf form list",
+    rate: "wf message feedback",
+    like: "wf message feedback",
+    "message list": "wf conversation messages",
+    "message send": "wf chat send",
+    "conversation show": "wf conversation messages",
     ask: "wf chat send",
     send: "wf chat send",
     compare: "wf diff",
-    use: "wf profile use",
-    whoami: "wf config explain",
-    version: "wf --version",
-    auth: "wf login",
-    "auth login": "wf login",
-    "auth logout": "wf profile remove",
-    "auth status": "wf profile list",
-    "workflow run": "wf run",
-    init: "wf login",
-    logout: "wf profile remove",
-    browse: "wf open",
+    export: "wf logs export",
+    download: "wf file preview",
+    inputs: "wf app info",
+    params: "wf app parameters",
+    info: "wf app info",
     "app list": "wf profile show",
-    "app ls": "wf profile show",
-    "profile add": "wf login",
-    "profile create": "wf login",
-    "config list": "wf config explain",
-    "config show": "wf config explain",
-    "config view": "wf config explain",
-    "config get-contexts": "wf profile list",
-    "config use-context": "wf profile use",
+    "app show": "wf app info",
+    "app use": "wf profile use PROFILE --app APP",
+    "app add": "wf login PROFILE --app APP",
   },
 };
 
-/** Groups and their verbs by the nouns that other programs write behind a verb: `get documents` is `kb doc list`. */
-const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+/** Lines of both programs; their first word is the program. */
+const linesOfBoth: Readonly<Record<string, string>> = {
+  use: "profile use",
+  switch: "profile use",
+  whoami: "config explain",
+  me: "config explain",
+  settings: "config explain",
+  version: "--version",
+  commands: "--help",
+  man: "--help",
+  serve: "sandbox",
+  up: "sandbox",
+  browse: "open",
+  web: "open",
+  console: "open",
+  ui: "open",
+  auth: "login",
+  init: "login",
+  signin: "login",
+  configure: "login",
+  logout: "profile remove",
+  "auth login": "login",
+  "auth logout": "profile remove",
+  "auth status": "profile list",
+  "profile add": "login",
+  "profile create": "login",
+  "config list": "config explain",
+  "config show": "config explain",
+  "config set": "login PROFILE --base-url URL",
+  "config get-contexts": "profile list",
+  "config use-context": "profile use",
+};
+
+/** Nouns as other programs write them, in the singular, with our groups; a program is the group of its own objects. */
+const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
-    dataset: ["kb", "list", "show", "create", "update", "delete"],
-    document: ["kb doc", "list", "show", "add", "update", "delete", "upload"],
-    doc: ["kb doc", "list", "show", "add", "update", "delete", "upload"],
-    file: ["kb doc", "list", "show", "delete", "upload"],
-    tag: ["kb tag", "list", "create", "delete"],
-    chunk: ["kb chunk", "list", "show", "add", "update", "delete"],
-    segment: ["kb chunk", "list", "show", "add", "update", "delete"],
-    profile: ["kb profile", "list", "show", "remove"],
+    dataset: "kb",
+    kb: "kb",
+    "knowledge-base": "kb",
+    knowledge: "kb",
+    base: "kb",
+    database: "kb",
+    collection: "kb",
+    document: "kb doc",
+    doc: "kb doc",
+    file: "kb doc",
+    chunk: "kb chunk",
+    segment: "kb chunk",
+    child: "kb chunk child",
+    children: "kb chunk child",
+    "child-chunk": "kb chunk child",
+    metadata: "kb metadata",
+    field: "kb metadata",
+    tag: "kb tag",
+    label: "kb tag",
+    model: "kb model",
+    backup: "kb backup",
+    profile: "kb profile",
+    context: "kb profile",
   },
-  wf: { profile: ["wf profile", "list", "show", "remove"], form: ["wf form", "list", "show"] },
+  wf: {
+    run: "wf",
+    execution: "wf",
+    task: "wf",
+    node: "wf node",
+    log: "wf log",
+    app: "wf app",
+    application: "wf app",
+    workflow: "wf app",
+    form: "wf form",
+    file: "wf file",
+    conversation: "wf conversation",
+    message: "wf message",
+    annotation: "wf annotation",
+    test: "wf test",
+    suite: "wf test",
+    user: "wf user",
+    feedback: "wf feedback",
+    profile: "wf profile",
+    context: "wf profile",
+  },
 };
 
-/** The line for a verb and a noun; undefined for other words. */
-export function lineOfNoun(
-  [program = "kb", verb = "", ...others]: readonly string[],
-  noun: string,
-  rest: readonly string[],
-): readonly string[] | undefined {
-  const [group, ...known] = own(groupsOfNouns[program] ?? {}, noun.replace(/s$/, "")) ?? [];
-  if (group === undefined || others.length > 0) return undefined;
-  const reads = ["get", "list", "ls"].includes(verb);
-  const isMany = noun.endsWith("s");
-  const same = verb === "rm" ? "delete" : verb;
-  const meant = reads ? [isMany ? "list" : "show"] : [same, ...(own(verbs, same) ?? [])];
-  const ours = meant.find((each) => known.includes(each));
-  return ours === undefined ? undefined : [...group.split(" "), ours, ...rest];
-}
+/** The group for a noun in the singular or plural: `["kb", "doc"]` for `documents`. */
+export const groupOfNoun = (program: string, noun: string): readonly string[] | undefined =>
+  own(groupsOfNouns[program] ?? {}, noun.replace(/s$/, ""))?.split(" ");
 
-/** The line for a word below a group such as `["kb", "doc"]`, of which these words are known, and for what follows it. */
-export function lineElsewhere(
-  word: string,
-  group: readonly string[],
-  known: readonly string[],
-  rest: readonly string[],
-): readonly string[] | undefined {
-  const [program = "kb", ...path] = group;
-  const [next, ...others] = rest;
-  const lineFor = (...words: string[]) =>
-    own(linesElsewhere[program] ?? {}, [...path, ...words].join(" "))?.split(" ");
-  const ofTwo = next === undefined ? undefined : lineFor(word, next);
-  if (ofTwo) return [...ofTwo, ...others];
-  const ofNoun = next === undefined ? undefined : lineOfNoun([...group, word], next, others);
-  if (ofNoun) return ofNoun;
-  const line = lineFor(word);
-  if (line?.includes("$1")) {
-    const values = others.length > 0 ? others : ["NAME"];
-    return [...line.map((each) => (each === "$1" ? (next ?? "KB") : each)), ...values];
-  }
-  if (line?.length === 1) return [...line, ...(next === undefined ? ["list"] : rest)];
-  if (line) return line.some((each) => each.startsWith("--")) ? line : [...line, ...rest];
-  const verb = own(verbs, word)?.find((each) => known.includes(each));
-  return verb === undefined ? undefined : [...group, verb, ...rest];
-}
+/** The line for words behind a program, with a line of their own. */
+export const lineOfWords = (program: string, words: readonly string[]): string | undefined => {
+  const typed = words.join(" ");
+  const line = own(linesOfBoth, typed);
+  return own(linesElsewhere[program] ?? {}, typed) ?? (line && `${program} ${line}`);
+};
+
+/** Our verbs for one of another program, best first: itself, then the others. */
+export const verbsFor = (verb: string): readonly string[] => [verb, ...(own(verbs, verb) ?? [])];
+
+/** Is this a verb here or in another program? */
+export const isVerb = (word: string): boolean =>
+  verbsFor(word).length > 1 || ["list", "create", "show", "update", "delete"].includes(word);
+
+/** Words for work that the service API does not offer: the web console does. */
+export const consoleWords: readonly string[] = [
+  "create",
+  "new",
+  "edit",
+  "update",
+  "import",
+  "copy",
+  "clone",
+  "delete",
+  "rm",
+  "publish",
+  "deploy",
+  "design",
+];
 
 /** Commands without arguments, with those that take what follows them. */
 export const linesWithArguments: Readonly<Record<string, string>> = {
@@ -218,6 +278,9 @@ export const linesWithArguments: Readonly<Record<string, string>> = {
   "wf chat": "wf chat send",
   "wf logs": "wf show",
 };
+
+/** Commands that make what files are added to, with those that add them. */
+export const linesForFiles: Readonly<Record<string, string>> = { "kb create": "kb doc upload" };
 
 /** Flags, with those that a command may have for them, best first. */
 const flags: Readonly<Record<string, readonly string[]>> = {

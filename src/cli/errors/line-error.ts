@@ -4,21 +4,36 @@ import { commandLine, shownLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
+import { commandsOf } from "../parse/command-list.ts";
 import { usageOf } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
 import {
-  lineElsewhere,
-  lineOfNoun,
+  consoleWords,
   flagElsewhere,
+  groupOfNoun,
+  isVerb,
   keyFlags,
+  linesForFiles,
   linesWithArguments,
 } from "./elsewhere.ts";
+import {
+  lineOfArguments,
+  lineOfNoun,
+  lineOfVerb,
+  lineOfVerbAndNoun,
+  listOfMissing,
+  meantLine,
+  withQuery,
+} from "./meant-line.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
 
 interface Failure extends RejectedLine {
   /** What commander's message quotes: a flag or an argument. */
   readonly quoted: string;
+  /** Those of the program. */
+  readonly commands: readonly Command[];
 }
 
 interface Explanation {
@@ -34,11 +49,12 @@ const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> 
   "commander.excessArguments": excessArguments,
 };
 
-/** The usage error for a line that cannot be parsed; it suggests the nearest valid word. */
-export function lineError(problem: LineProblem): CliError {
+/** The usage error for a line that cannot be parsed; it suggests the nearest valid words. */
+export async function lineError(problem: LineProblem): Promise<CliError> {
   if ("word" in problem) return unknownCommand(problem);
-  const { error } = problem;
-  const failure = { ...problem, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
+  const { error, program } = problem;
+  const commands = await commandsOf(program === "wf" ? "wf" : "kb");
+  const failure = { ...problem, commands, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
   const explain = explanations[error.code] ?? invalidLine;
   const { message, hint } = explain(failure);
   return usage(message, hint);
@@ -46,28 +62,72 @@ export function lineError(problem: LineProblem): CliError {
 
 type UnknownCommand = Exclude<LineProblem, RejectedLine>;
 
-function unknownCommand({ word, group, known, rest }: UnknownCommand): CliError {
-  const name = group.join(" ");
-  const near = didYouMean(word, known);
-  const other = inOtherProgram(word, group);
-  const meant =
-    lineElsewhere(word, group, known, rest) ??
-    (other && [...other, ...rest]) ??
-    (near === undefined ? undefined : [...group, near, ...rest]);
+async function unknownCommand(problem: UnknownCommand): Promise<CliError> {
   return usage(
-    `unknown command ${JSON.stringify(word)} for ${name}`,
-    meant === undefined
-      ? `run ${commandLine(name, [], { help: true })} to list the commands`
-      : `did you mean ${shownLine(meant)}?`,
+    unknownText(problem),
+    isForConsole(problem)
+      ? `the service API does not offer this; the web console does: ${commandLine("wf open")}`
+      : await lineHint(await meantByUnknown(problem), problem),
   );
 }
 
-/** `kb logs` is a command of wf; a delete of the other program is never meant. */
-function inOtherProgram(word: string, [program, ...path]: readonly string[]): string[] | undefined {
-  if (path.length > 0 || word === "delete") return undefined;
+/** Throws usage for an argument of a command that is a verb of its group or noun: `backup rm`, `run list`. */
+export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
+  const { word, group } = problem;
+  const [program = "kb", noun = ""] = group;
+  const commands = await commandsOf(program === "wf" ? "wf" : "kb");
+  const objects = problem.known.length > 0 ? group : (groupOfNoun(program, noun) ?? group);
+  const meant = isVerb(word) ? lineOfVerb(objects, [word], commands) : undefined;
+  if (meant) throw usage(unknownText(problem), await lineHint(meant, problem));
+}
+
+const unknownText = ({ word, group }: UnknownCommand): string =>
+  `unknown command ${JSON.stringify(word)} for ${group.join(" ")}`;
+
+/** Shows the line, and what lists the first word in capitals that stands for a missing one. */
+async function lineHint(
+  meant: readonly string[] | undefined,
+  { group, word, rest }: UnknownCommand,
+): Promise<string> {
+  if (meant === undefined)
+    return `run ${commandLine(group.join(" "), [], { help: true })} to list the commands`;
+  const commands = await commandsOf(meant[0] === "wf" ? "wf" : "kb");
+  const list = listOfMissing(meant, [word, ...rest], commands);
+  return `did you mean ${shownLine(meant)}?${list === undefined ? "" : ` ${list} lists them`}`;
+}
+
+/** The line that an unknown word is meant for. */
+async function meantByUnknown({ word, group, known, rest }: UnknownCommand) {
+  const [program = "kb"] = group;
+  const words = [word, ...rest];
+  const commands = await commandsOf(program === "wf" ? "wf" : "kb");
+  const near = didYouMean(word, known);
+  const nearLine = near === undefined ? undefined : [...group, near].join(" ");
+  const hasArgument = rest[0] !== undefined && !rest[0].startsWith("-");
+  const withRest = hasArgument ? own(linesWithArguments, nearLine ?? "") : undefined;
+  return (
+    meantLine(group, words, commands) ??
+    (await inOtherProgram(words, group)) ??
+    (nearLine === undefined ? undefined : [...(withRest ?? nearLine).split(" "), ...rest]) ??
+    lineOfArguments(group, words, commands)
+  );
+}
+
+/** Applications are made and changed in the web console only: `wf publish`, `wf app create`. */
+const isForConsole = ({ word, group: [program, ...path], rest: [next = ""] }: UnknownCommand) =>
+  program === "wf" &&
+  (consoleWords.includes(path.length === 0 ? word : "") ||
+    (path.length === 0 && groupOfNoun("wf", word)?.[1] === "app" && consoleWords.includes(next)) ||
+    (path.join(" ") === "app" && consoleWords.includes(word)));
+
+/** `kb logs` is a command of wf; what either program does with its own objects is never meant. */
+async function inOtherProgram(words: readonly string[], [program, ...path]: readonly string[]) {
+  const [word = ""] = words;
+  if (path.length > 0 || consoleWords.includes(word)) return undefined;
   const other = program === "kb" ? "wf" : "kb";
-  const words = (commandGroups[other] ?? []).flatMap(([, each]) => each);
-  return words.includes(word) ? [other, word] : undefined;
+  const byNoun = lineOfNoun([other], words, await commandsOf(other));
+  const known = (commandGroups[other] ?? []).flatMap(([, each]) => each);
+  return byNoun ?? (known.includes(word) ? [other, ...words] : undefined);
 }
 
 const invalidLine = (failure: Failure): Explanation => ({
@@ -87,7 +147,9 @@ function missingArgument(failure: Failure): Explanation {
   const param = missing && command?.params[missing.name];
   const noun = param?.noun ?? param?.listed;
   if (noun === undefined) {
-    return { message: `missing argument: <${quoted}>`, hint: usageHint(failure) };
+    const query = command && withQuery(command, node.args);
+    const meant = query ? `; if this is the query: ${shownLine(query)}` : "";
+    return { message: `missing argument: <${quoted}>`, hint: `${usageHint(failure)}${meant}` };
   }
   const { title, within = [] } = nouns[noun];
   const given = new Map(command?.positionals.map(({ name }, at) => [name, node.args[at]]));
@@ -121,10 +183,11 @@ function unknownFlag(failure: Failure): Explanation {
   const takesFile = command?.positionals.some(({ word }) => word === "file");
   if (takesFile && ["-f", "--file", "--filename"].includes(quoted))
     return { message, hint: usageHint(failure) };
-  const near =
-    (isOutput && known.find((flag) => flag === "--dir")) ||
-    flagElsewhere(quoted, known) ||
-    (quoted.startsWith("--") && didYouMean(quoted, [...known, "--help"]));
+  const same = (isOutput && known.find((flag) => flag === "--dir")) || flagElsewhere(quoted, known);
+  const ofLists = ["--all", "-L", "--limit", "--page"].includes(quoted);
+  if (command && !same && ofLists && !command.pages)
+    return { message, hint: `it is for commands that list; ${usageHint(failure)}` };
+  const near = same || (quoted.startsWith("--") && didYouMean(quoted, [...known, "--help"]));
   if (near) return { message, hint: `did you mean ${near}?` };
   const opens = command?.positionals[0]?.name === "dataset_id" && quoted === "--web";
   if (opens)
@@ -174,14 +237,22 @@ function excessArguments(failure: Failure): Explanation {
     const shown = commandLine(command.words.join(" "), node.args.slice(0, expected), flags);
     return { message, hint: `--json takes no columns; if these are columns: ${shown}` };
   }
-  const [noun = "", ...objects] = node.args;
-  const byNoun = lineOfNoun(nameOf(node).split(" "), noun, objects);
+  const byNoun = lineOfVerbAndNoun(nameOf(node).split(" "), node.args, failure.commands);
   if (byNoun) return { message, hint: `did you mean ${shownLine(byNoun)}?` };
   const other = own(linesWithArguments, nameOf(node));
   if (other !== undefined)
     return { message, hint: `did you mean ${commandLine(other, [node.args.join(" ")])}?` };
   if (!command || last === undefined) return { message, hint: usageHint(failure) };
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
+  const then = own(linesForFiles, nameOf(node));
+  const files = node.args.slice(expected);
+  if (then !== undefined && files.some((word) => /[./]/.test(word))) {
+    const made = node.args.slice(0, expected);
+    return {
+      message,
+      hint: `it is created empty; then add the files: ${commandLine(then, [...made, ...files])}`,
+    };
+  }
   const first = node.args.slice(0, expected - 1);
   // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
   const flags = new Set(ownFlags(command).map(({ long }) => long));

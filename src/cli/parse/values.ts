@@ -5,6 +5,7 @@ import { isObject, own } from "../../lib/json.ts";
 import { isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
 import type { PathFacts } from "../../commands/task/command-rules.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
+import { listCommand, nouns } from "../../resolve/nouns.ts";
 import type { Command } from "./command.ts";
 import { optionName, ownFlags } from "./shared-flags.ts";
 import type { OwnFlag } from "./shared-flags.ts";
@@ -68,11 +69,21 @@ const checks: Readonly<Record<Param["kind"], Check>> = {
   content: (_label, _param, text, sources) => sources.text(text),
 };
 
+/** Words for the parents of a chunk in a hint. */
+const capitals: Readonly<Record<string, string>> = {
+  dataset_id: "KB",
+  document_id: "DOC",
+  segment_id: "CHUNK",
+};
+
 function idValue(label: string, { listed }: Param, text: string): string {
   if (isUuid(text) || (listed && isIdPrefix(text.replace(/^id:/, "")))) return text;
   if (listed === "run" && text === NEWEST) return text;
   const newest = listed === "run" ? `; ${NEWEST} is the newest run` : "";
-  const enough = listed ? `; the first 8 characters are enough${newest}` : "";
+  const list = listed && listCommand(nouns[listed], (name) => capitals[name]);
+  const enough = list
+    ? `; the first 8 characters are enough${newest || `; ${list} shows them`}`
+    : "";
   throw invalidValue(
     label,
     text,

@@ -65,7 +65,17 @@ describe("missing required inputs", () => {
     const echo = await server.cli(["wf", "run", "good day"]);
     expect(echo.err).toContain("hint: use --input 'query=good day'");
     const list = await server.cli(["wf", "run", "list"]);
-    expect(list.err).toContain("hint: did you mean `wf logs`? inputs: query");
+    expect(list.err).toContain("hint: did you mean `wf logs`?");
+    const two = await server.cli(["wf", "run", "good", "day"]);
+    expect(two.err).toContain("hint: use --input 'query=good day'");
+    const named = await server.cli(["wf", "run", "-i", "query"]);
+    expect(named.err).toContain("hint: use --input query=VALUE");
+    const other = await server.cli(["wf", "run", "slow", "-i", "query=x"]);
+    expect(other.err).toContain(
+      "hint: applications are named by --app: `wf --app slow run query=x`; inputs: query",
+    );
+    const full = await server.cli(["wf", "run", "query=good", "day"]);
+    expect(full.err).toContain("hint: quote values with spaces, and select an application");
     const json = await server.cli(["wf", "run", '{"query":"x"}']);
     expect(json.err).toContain('hint: all inputs as JSON: --inputs \'{"query":"x"}\'');
   });

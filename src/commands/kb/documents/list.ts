@@ -26,14 +26,29 @@ export async function* run(
   if (where.length > 0) {
     const scope = scopeOf(fields);
     const checks = where.map((text) => parseCondition("--where", text, scope));
-    const keeps = (document: Document) =>
-      checks.every(({ evaluate }) => evaluate(document).passed === true);
-    return yield* matchingRows(listDocuments, sent, keeps, context);
+    const others = new Set<string>();
+    let kept = 0;
+    const keeps = (document: Document) => {
+      const failed = checks.map(({ evaluate }) => evaluate(document)).find(isNotMet);
+      if (failed && others.size < MAX_VALUES) others.add(failed.actual);
+      if (!failed) kept++;
+      return !failed;
+    };
+    yield* matchingRows(listDocuments, sent, keeps, context);
+    others.delete("");
+    if (kept === 0 && others.size > 0)
+      await context.notice(`found instead: ${[...others].join(", ")}`);
+    return;
   }
   const { counter } = context;
   yield* context.api.rows(listDocuments, sent, { ...context.options.rows, counter });
   await noticeRowCount(counter, context);
 }
+
+/** How many values are shown of documents that do not meet a condition. */
+const MAX_VALUES = 5;
+
+const isNotMet = ({ passed }: { readonly passed: boolean | undefined }): boolean => passed !== true;
 
 /** The metadata fields of a knowledge base, with the built-in ones if they are on. */
 async function fieldsOf(dataset_id: string, { api }: Context): Promise<readonly FieldState[]> {
@@ -81,7 +96,8 @@ function scopeOf(fields: readonly FieldState[]): Scope<Document> {
     read: (document) => {
       const value = read(document);
       const known = value instanceof Date ? value.getTime() / 1000 : value;
-      return { value: known ?? undefined, missing: "differs", actual: "" };
+      const actual = typeof known === "string" ? JSON.stringify(known) : "";
+      return { value: known ?? undefined, missing: "differs", actual };
     },
   });
   const labels = builtInColumns.map(({ label }) => label);

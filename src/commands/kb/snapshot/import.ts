@@ -59,7 +59,9 @@ export async function* importBundle(
   if (!manifest) {
     throw usage(
       `no export found in ${directory}`,
-      `create one with ${commandLine("kb export", ["KB", directory])}`,
+      (await context.host.files.stat(directory))?.isFile === true
+        ? `to add a file to a knowledge base: ${commandLine("kb doc upload", ["KB", directory])}`
+        : `create one with ${commandLine("kb export", ["KB", directory])}`,
     );
   }
   const { state } = manifest;

@@ -105,18 +105,20 @@ class LocalFile {
 
 /**
  * Parses `name=value` by the types of the fields and merges them over the initial values. A list of
- * files may be set several times. Throws `usage` for an unknown name or an invalid value.
+ * files may be set several times. Throws `usage` for an unknown name or an invalid value; its hint knows the
+ * applications in `apps`.
  */
 export function parseAssignments(
   assignments: readonly string[],
   fields: readonly Field[],
   initial: Readonly<Record<string, unknown>>,
+  apps?: readonly string[],
 ): Record<string, unknown> {
   const values: Record<string, unknown> = { ...initial };
   const assigned = new Map<string, string>();
   for (const assignment of assignments) {
     const at = assignment.indexOf("=");
-    if (at < 1) throw notAssigned(assignment, fields);
+    if (at < 1) throw notAssigned(assignments, fields, apps);
     const name = assignment.slice(0, at);
     const field = requireField(name, fields);
     if ((assigned.get(name) ?? assignment) !== assignment && field.control !== "file-list")

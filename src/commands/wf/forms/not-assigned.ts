@@ -1,41 +1,47 @@
 import type { CliError } from "../../../errors.ts";
 import { usage } from "../../../errors.ts";
-import { commandLine, shellQuote } from "../../../lib/command-line.ts";
-import { own } from "../../../lib/json.ts";
+import { shellQuote, shownLine } from "../../../lib/command-line.ts";
 
 interface NamedField {
   readonly variable: string;
   readonly required: boolean;
 }
 
-/** Commands that other programs have below `run`. */
-const belowRun: Readonly<Record<string, string>> = {
-  list: "wf logs",
-  ls: "wf logs",
-  view: "wf show",
-  show: "wf show",
-  watch: "wf events",
-  rerun: "wf retry",
-  retry: "wf retry",
-  cancel: "wf stop",
-  stop: "wf stop",
-};
-
 /**
- * The error for a value of --input without a name: its hint shows it as the value of the first required field, or
- * what else it may be.
+ * The error for values of --input without a name. Its hint shows them as one value of the first required field
+ * that has none, or as what else they may be: an application of the profile, or all inputs as JSON.
  */
-export function notAssigned(value: string, fields: readonly NamedField[]): CliError {
-  const command = own(belowRun, value);
-  const field = fields.find(({ required }) => required) ?? fields[0];
-  const use = field ? `use --input ${shellQuote(`${field.variable}=${value}`)}; ` : "";
-  const isObject = value.startsWith("{");
-  const meant = isObject ? `all inputs as JSON: --inputs ${shellQuote(value)}; ` : use;
-  const first = command === undefined ? meant : `did you mean ${commandLine(command)}? `;
+export function notAssigned(
+  assignments: readonly string[],
+  fields: readonly NamedField[],
+  apps: readonly string[] = [],
+): CliError {
+  const isNamed = (each: string) => each.indexOf("=") > 0;
+  const bare = assignments.filter((each) => !isNamed(each));
+  const [first = ""] = bare;
+  const named = assignments.filter(isNamed);
   return usage(
-    `--input ${JSON.stringify(value)}: expected name=value`,
-    `${first}${inputNames(fields)}`,
+    `--input ${JSON.stringify(first)}: expected name=value`,
+    `${meantBy(bare, named, { fields, apps })}; ${inputNames(fields)}`,
   );
+}
+
+function meantBy(
+  bare: readonly string[],
+  named: readonly string[],
+  { fields, apps }: { readonly fields: readonly NamedField[]; readonly apps: readonly string[] },
+): string {
+  const [first = "", ...others] = bare;
+  if (apps.includes(first))
+    return `applications are named by --app: ${shownLine(["wf", "--app", first, "run", ...others, ...named])}`;
+  const text = bare.join(" ");
+  if (text.startsWith("{")) return `all inputs as JSON: --inputs ${shellQuote(text)}`;
+  const given = new Set(named.map((each) => each.split("=", 1)[0]));
+  const open = fields.filter(({ variable }) => !given.has(variable));
+  const field = open.find(({ required }) => required) ?? open[0];
+  if (!field) return "quote values with spaces, and select an application with --app";
+  const isName = fields.some(({ variable }) => variable === text);
+  return `use --input ${isName ? `${text}=VALUE` : shellQuote(`${field.variable}=${text}`)}`;
 }
 
 /** Names the inputs for a hint. */

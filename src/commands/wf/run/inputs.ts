@@ -32,7 +32,8 @@ export async function readInputForm(context: Context) {
   const fields = await readFields(context);
   const makeInputs: MakeInputs = async ({ input = [], inputs }, from) => {
     try {
-      const values = parseAssignments(input, fields, isObject(inputs) ? inputs : {});
+      const apps = await appsFor(input, context);
+      const values = parseAssignments(input, fields, isObject(inputs) ? inputs : {}, apps);
       checkValues(fields, values);
       await requireFiles(values, context, from);
       return values;
@@ -55,6 +56,13 @@ async function readFields(context: Context): Promise<readonly Field[]> {
   }
 }
 
+/** Names of the applications of the profile, if a value without a name may be one: `wf run echo query=hi`. */
+async function appsFor(assignments: readonly string[], context: Context) {
+  if (assignments.every((each) => each.indexOf("=") > 0)) return [];
+  const commands = await context.commands();
+  return (await commands.settings()).apps;
+}
+
 /**
  * Prompts for required inputs that the command line does not give, if a run could not start without
  * them, and prints the command that needs no prompts. Returns the input with the replies.
@@ -73,7 +81,7 @@ export async function withAskedInputs(
   const missing = open.filter(({ required }) => required);
   if (missing.every((field) => field.default !== undefined)) return input;
   await requireKind("workflow", context);
-  parseAssignments(typed, fields, {}); // a mistake shows before the prompts
+  parseAssignments(typed, fields, {}, await appsFor(typed, context)); // a mistake shows before the prompts
   await promptLine(`${counted(missing.length, "required input")}${optionalText(open)}:`);
   const asked = await askFields(missing, context);
   const result = { ...input, input: [...typed, ...asked] };

@@ -1,0 +1,190 @@
+/* What a line with words of other programs means in ours: `kb get documents Handbook` is `kb doc list Handbook`. */
+import { commandsBelow } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
+import { commandLine } from "../../lib/command-line.ts";
+import { own } from "../../lib/json.ts";
+import { listCommand, nouns } from "../../resolve/nouns.ts";
+import { groupOfNoun, isVerb, lineOfWords, verbsFor } from "./elsewhere.ts";
+
+/** Words of a command line, the program first. */
+type Line = readonly string[];
+/** Words without the program and its group, with the commands of the program. */
+type Words = readonly string[];
+type Commands = readonly Command[];
+
+/**
+ * The line for words behind a group such as `["kb", "doc"]`, by what their nouns and verbs are called in other
+ * programs; undefined for other words.
+ */
+export const meantLine = (group: Line, words: Words, commands: Commands): Line | undefined =>
+  lineOfPair(group, words, commands) ??
+  (group.length === 1 ? lineOfNoun(group, words, commands) : undefined) ??
+  lineOfVerb(group, words, commands) ??
+  lineOfInner(group, words, commands) ??
+  lineOfRoot(group, words, commands);
+
+/** The line for a noun and a verb behind a program, in either order, or for a noun and what it names. */
+export function lineOfNoun([program = "kb"]: Line, words: Words, commands: Commands) {
+  const [first = "", ...others] = words;
+  const inverted = lineOfVerbAndNoun([program, first], others, commands);
+  const group = groupOfNoun(program, first);
+  if (inverted || !group) return inverted;
+  return (
+    lineOfVerb(group, others, commands) ??
+    lineOfRoot(group, others, commands) ??
+    listOf(group, others, commands)?.line
+  );
+}
+
+/** The line for `kb list` and `documents Handbook`; undefined without a verb or a noun. */
+export function lineOfVerbAndNoun(
+  [program = "kb", verb = "", ...below]: Line,
+  [noun = "", ...rest]: Words,
+  commands: Commands,
+): Line | undefined {
+  if (below.length > 0) return undefined;
+  const group = groupOfNoun(program, noun);
+  const isCommand = commandsBelow([program, noun], commands).length > 0;
+  if (!group && isCommand && verbsFor(verb).includes("show")) return [program, noun, ...rest];
+  const isKnown = isVerb(verb) || commandsBelow([...(group ?? []), verb], commands).length > 0;
+  if (!group || !isKnown) return undefined;
+  const isList = noun.endsWith("s") && verbsFor(verb).includes("list");
+  return lineOfVerb(group, [isList ? "list" : verb, ...rest], commands);
+}
+
+/** The line for a verb of a group, or for another that the group has for it. */
+export function lineOfVerb(group: Line, [verb, ...rest]: Words, commands: Commands) {
+  if (verb === undefined) return undefined;
+  return bestOf(group, verbsFor(verb), rest, commands)?.line;
+}
+
+/** The line for a verb that the program itself has: `kb doc search Handbook leave`. */
+function lineOfRoot([program = "kb", ...path]: Line, words: Words, commands: Commands) {
+  const [verb = ""] = words;
+  const isOfObjects = verbsFor(verb).some((each) => ofObjects.includes(each));
+  if (path.length === 0 || isOfObjects) return undefined;
+  const isGroup = commands.every((command) => command.words.join(" ") !== `${program} ${verb}`);
+  const isOurs = commandsBelow([program, verb], commands).length > 0;
+  return isOurs && isGroup ? undefined : lineOfVerb([program], words, commands);
+}
+
+/** Verbs of every group: those of a program act on something else than the group. */
+const ofObjects = ["list", "show", "create", "update", "delete", "copy"];
+
+/** What lists or shows the objects of a group, by the number of arguments: `chunks Handbook leave.md`. */
+const listOf = (group: Line, args: Words, commands: Commands): Fitted | undefined =>
+  bestOf(group, ["list", "show", "bound"], args, commands);
+
+/** The line for arguments behind a group, if they are as many as its list takes: `kb metadata Handbook`. */
+export function lineOfArguments(group: Line, words: Words, commands: Commands): Line | undefined {
+  if (group.length === 1) return lineOfLast(group, words, commands);
+  const run = lineOf(group, "run", words, commands);
+  if (run && /\.ya?ml$/.test(words[0] ?? "")) return run.line;
+  const list = bestOf(group, ["list", "show"], words, commands);
+  return list?.fits ? list.line : undefined;
+}
+
+/** The line for two words that have one of their own: `auth login`. */
+function lineOfPair(
+  [program = "", ...path]: Line,
+  [first = "", second = "", ...rest]: Words,
+  commands: Commands,
+) {
+  const line = lineOfWords(program, [...path, first, second]);
+  return line === undefined ? undefined : completed(filled(line, rest), commands).line;
+}
+
+/** The line for a noun behind a group, if its arguments are as many as it takes: `kb doc chunks Handbook leave.md`. */
+function lineOfInner(group: Line, [noun = "", ...args]: Words, commands: Commands) {
+  const inner = groupOfNoun(group[0] ?? "", noun);
+  const list = inner && listOf(inner, args, commands);
+  return list?.fits ? list.line : undefined;
+}
+
+/** The line for a word that one group alone has: `kb archive Handbook leave.md`. */
+function lineOfLast([program = ""]: Line, [word = "", ...rest]: Words, commands: Commands) {
+  const found = commands.filter(
+    ({ words, effect }) => words.at(-1) === word && words[0] === program && effect !== "destroys",
+  );
+  const [only] = found;
+  return only && found.length === 1
+    ? completed([...only.words, ...rest], commands).line
+    : undefined;
+}
+
+interface Fitted {
+  readonly line: Line;
+  /** Are there as many arguments as the command takes? */
+  readonly fits: boolean;
+}
+
+/** The line for the first of these verbs that takes the arguments as they are, or else for the first of all. */
+function bestOf(group: Line, names: Words, args: Words, commands: Commands): Fitted | undefined {
+  const lines = names.flatMap((verb) => lineOf(group, verb, args, commands) ?? []);
+  return lines.find(({ fits }) => fits) ?? lines[0];
+}
+
+/** The line for a verb that a group has, or that has a line of its own. */
+function lineOf(group: Line, verb: string, args: Words, commands: Commands): Fitted | undefined {
+  const [program = "", ...path] = group;
+  const line = lineOfWords(program, [...path, verb]);
+  if (line !== undefined) return completed(filled(line, args), commands);
+  const isKnown = commandsBelow([...group, verb], commands).length > 0;
+  return isKnown ? completed([...group, verb, ...args], commands) : undefined;
+}
+
+/** A line of the table with the words that follow. */
+function filled(line: string, args: Words): Line {
+  const words = line.split(" ");
+  const [first = "KB", ...others] = args;
+  const second = others.length > 0 ? others.join(" ") : "NAME";
+  if (line.includes("$")) return words.map((each) => own({ $1: first, $2: second }, each) ?? each);
+  return words.some((each) => /^(--|[A-Z]+$)/.test(each)) ? words : [...words, ...args];
+}
+
+/** `kb search leave` has a query and lacks the knowledge base: `kb search KB leave`. */
+export const withQuery = ({ words, positionals }: Command, args: Words): Line | undefined =>
+  args.length === 1 && positionals.length === 2 && positionals[1]?.word === "query"
+    ? [...words, "KB", ...args]
+    : undefined;
+
+/** The command of a line, and its arguments. */
+function parted(line: Line, commands: Commands) {
+  const found = commands.filter(({ words }) => words.every((word, at) => line[at] === word));
+  const command = found.toSorted((one, other) => other.words.length - one.words.length)[0];
+  return { command, args: line.slice(command?.words.length) };
+}
+
+/** The command that lists what the first made-up word of a line stands for: `kb list` for KB. */
+export function listOfMissing(line: Line, typed: Words, commands: Commands): string | undefined {
+  const { command, args } = parted(line, commands);
+  const at = args.findIndex((word) => /^[A-Z]+$/.test(word) && !typed.includes(word));
+  const { name = "" } = command?.positionals[at] ?? {};
+  const { noun, listed } = command?.params[name] ?? {};
+  const known = noun ?? listed;
+  if (!command || name === "") return undefined;
+  const values = new Map(command.positionals.map((each, index) => [each.name, args[index]]));
+  if (known) return listCommand(nouns[known], (param) => values.get(param));
+  if (command.words.length < 3 || command.words.at(-1) === "list") return undefined;
+  const list = [...command.words.slice(0, -1), "list"].join(" ");
+  return commands.some(({ words }) => words.join(" ") === list) ? commandLine(list) : undefined;
+}
+
+/** A line with the arguments that it lacks as words in capitals, and without any that its command does not take. */
+function completed(line: Line, commands: Commands): Fitted {
+  const { command, args } = parted(line, commands);
+  if (!command || args.some((word) => word.startsWith("-"))) return { line, fits: true };
+  const query = withQuery(command, args);
+  if (query) return { line: query, fits: false };
+  const { positionals, words } = command;
+  // Commander fills those that are required first.
+  const missing = positionals.filter(({ optional }) => !optional).slice(args.length);
+  const takesAll = args.length <= positionals.length || positionals.at(-1)?.variadic === true;
+  return {
+    line:
+      positionals.length === 0
+        ? words
+        : [...line, ...missing.map(({ word }) => word.toUpperCase())],
+    fits: takesAll && missing.length === 0,
+  };
+}
