@@ -210,10 +210,13 @@ export function withScheme(text: string): string {
  */
 export function baseUrlOf(text: string, insecureHttp: boolean): string {
   const url = attempt(() => new URL(text));
-  if (!url) throw invalidUrl(text, "not a URL", "use a URL such as https://example.com/v1");
-  if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw invalidUrl(text, `unsupported scheme ${url.protocol}`, "use https://");
+  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
+  if (!isWeb && withScheme(text) !== text && attempt(() => new URL(withScheme(text)))) {
+    const hint = `use ${withoutUrlSecrets(withScheme(text))}`;
+    throw invalidUrl(text, "it has no http:// or https://", hint);
   }
+  if (!url) throw invalidUrl(text, "not a URL", "use a URL such as https://example.com/v1");
+  if (!isWeb) throw invalidUrl(text, `unsupported scheme ${url.protocol}`, "use https://");
   if (url.username !== "" || url.password !== "") {
     const hint = `remove it, and store the key with ${commandLine("kb login")}`;
     throw invalidUrl(text, "contains a user name or password", hint);

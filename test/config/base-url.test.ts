@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { baseUrlOf, withScheme } from "../../src/config/profiles.ts";
+import { cli } from "../lib/support.ts";
 
 test.each([
   ["https://example.com", "https://example.com/v1"],
@@ -14,7 +15,9 @@ test.each([
 });
 
 test.each([
-  ["example.com", 'invalid base URL "example.com": not a URL'],
+  ["a b", 'invalid base URL "a b": not a URL'],
+  ["example.com", 'invalid base URL "example.com": it has no http:// or https://'],
+  ["localhost:9", 'invalid base URL "localhost:9": it has no http:// or https://'],
   ["ftp://example.com", 'invalid base URL "ftp://example.com": unsupported scheme ftp:'],
   ["https://ann:pw@example.com", 'invalid base URL "https://…": contains a user name or password'],
   ["https://example.com?key=x", 'invalid base URL "https://…": contains a query or fragment'],
@@ -28,6 +31,13 @@ test.each([
   ],
 ])("%s is rejected", (text, message) => {
   expect(() => baseUrlOf(text, false)).toThrow(message);
+});
+
+test("the hint has the address with its scheme", async () => {
+  const { err } = await cli(["kb", "list"], {
+    env: { KB_BASE_URL: "localhost:9", KB_KEY: "dataset-x" },
+  });
+  expect(err).toContain("hint: use http://localhost:9\n");
 });
 
 test("--insecure-http allows plain HTTP", () => {
