@@ -53,7 +53,10 @@ export async function complaints(
     const most = 50 * normal.calls.length + 100;
     const info = await toldOf(stage, scene, line, most, fault);
     const found = wrong(line, normal, info, most);
-    if (line.again && differences(info.look, normal.look, harmless(info.hit)).length > 0) {
+    if (
+      line.again &&
+      differences(info.look, normal.look, [...harmless(info.hit), ...incomplete(line)]).length > 0
+    ) {
       const second = await toldOf(stage, scene, line, most);
       found.push(...wrongAgain(line, normal, info, second));
     }
@@ -194,7 +197,7 @@ function wrongAgain(line: Line, normal: Undisturbed, first: Told, second: Told):
     const doubtful = first.once.length > 0 || first.hit?.kind === "request";
     if (doubtful && ran.exit === 10 && /\d unknown/.test(ran.err)) return [];
   }
-  const end = differences(look, normal.look, harmless(first.hit));
+  const end = differences(look, normal.look, [...harmless(first.hit), ...incomplete(line)]);
   if (ran.exit !== normal.ran.exit) return [`again: ${ran.exit} ${ran.err}`];
   return end.length > 0 ? [`again: ${end.join("; ")}`] : [];
 }
@@ -207,6 +210,10 @@ const spare: Readonly<Record<string, RegExp>> = {
 /** The files that the failed call may have prevented. */
 const harmless = (hit: Told["hit"]): readonly string[] =>
   Object.keys(spare).filter((path) => spare[path]?.test(hit?.name ?? ""));
+
+/** Those that a signal may leave incomplete. */
+const incomplete = ({ partial }: Line): readonly string[] =>
+  Object.keys(spare).filter((path) => partial?.test(path));
 
 /** The entries of one that the other lacks. */
 function differences(a: Look, b: Look, without: readonly string[] = []): string[] {
