@@ -69,7 +69,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["kb", "delete", "H", "-f"], "unknown flag: -f", "did you mean --yes?"],
   [["kb", "apply", "-f", "a.yaml"], "unknown flag: -f", "usage: kb apply <file> [flags]"],
   [["kb", "doc", "list", "H", "--web"], "unknown flag: --web", "did you mean `kb open H`?"],
-  [["wf", "run", "--query", "x"], "unknown flag: --query", "did you mean --input?"],
+  [["wf", "run", "--query", "x"], "unknown flag: --query", "did you mean --input query=VALUE?"],
   [
     ["wf", "run", "--topic", "x"],
     "unknown flag: --topic",

@@ -8,8 +8,10 @@ import { own } from "../../lib/json.ts";
 const verbs: Readonly<Record<string, readonly string[]>> = {
   get: ["show", "list"],
   ls: ["list"],
-  list: ["show"],
-  show: ["list"],
+  history: ["messages"],
+  messages: ["messages"],
+  tail: ["watch"],
+  follow: ["watch"],
   describe: ["show"],
   view: ["show", "review"],
   inspect: ["show"],
@@ -39,6 +41,7 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
   trigger: ["run"],
   cancel: ["stop"],
   kill: ["stop"],
+  terminate: ["stop"],
   abort: ["stop"],
   rerun: ["retry"],
   restart: ["retry"],
@@ -51,8 +54,9 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Lines for words behind each program that no command has. `$1` is the word that follows; a line with a flag or
- * a word in capitals takes no others. The first word of two is our group for the typed noun.
+ * Lines for words behind each program that no command has. What follows fills the words in capitals, in their
+ * order, except those that it cannot name (`madeUp`); a line with a flag takes nothing else. The first word of
+ * two is our group for the typed noun.
  */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
@@ -60,12 +64,18 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     add: "kb doc upload",
     put: "kb doc upload",
     load: "kb sync",
-    cp: "kb copy $1 --name $2",
-    copy: "kb copy $1 --name $2",
-    clone: "kb copy $1 --name $2",
-    duplicate: "kb copy $1 --name $2",
-    rename: "kb update $1 --name $2",
-    mv: "kb update $1 --name $2",
+    move: "kb update KB --name NAME",
+    dump: "kb export",
+    untag: "kb tag unbind",
+    "create-by-file": "kb doc upload",
+    "create-by-text": "kb doc add",
+    "indexing-status": "kb doc status",
+    cp: "kb copy KB --name NAME",
+    copy: "kb copy KB --name NAME",
+    clone: "kb copy KB --name NAME",
+    duplicate: "kb copy KB --name NAME",
+    rename: "kb update KB --name NAME",
+    mv: "kb update KB --name NAME",
     push: "kb sync",
     mirror: "kb sync",
     ingest: "kb sync",
@@ -73,9 +83,9 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     diff: "kb verify",
     compare: "kb verify",
     restore: "kb backup restore",
-    snapshot: "kb backup",
-    save: "kb backup",
-    history: "kb backup list",
+    snapshot: "kb backup DIR KB",
+    save: "kb backup DIR KB",
+    history: "kb backup list DIR",
     rollback: "kb undo",
     revert: "kb undo",
     repair: "kb heal",
@@ -94,14 +104,19 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "hit-testing": "kb search",
     download: "kb doc download",
     stats: "kb show",
-    prune: "kb sync",
-    "backup create": "kb backup DIR",
-    "backup delete": "kb backup prune",
+    prune: "kb sync KB DIR --prune",
+    "backup create": "kb backup DIR KB",
+    "backup delete": "kb backup prune DIR",
+    "backup verify": "kb backup drill",
     "doc cat": "kb cat",
     "doc get": "kb cat",
-    "doc index": "kb heal $1",
-    "doc reindex": "kb heal $1",
-    "doc retry": "kb heal $1",
+    "doc import": "kb doc upload",
+    "metadata add": "kb metadata create KB NAME --type TYPE",
+    "metadata update": "kb metadata set",
+    "metadata unset": "kb metadata set KB DOC --unset FIELD",
+    "doc index": "kb heal KB",
+    "doc reindex": "kb heal KB",
+    "doc retry": "kb heal KB",
     "doc tag": "kb metadata set",
     "tag assign": "kb tag bind",
   },
@@ -123,6 +138,11 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "node list": "wf timeline",
     "log list": "wf logs",
     "log show": "wf show",
+    "log watch": "wf logs --follow",
+    "test list": "wf test plan",
+    "test validate": "wf test plan",
+    "test create": "wf test init",
+    "test approve": "wf test accept",
     metrics: "wf stats",
     errors: "wf logs --status failed",
     failures: "wf logs --status failed",
@@ -135,11 +155,31 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     resume: "wf form submit",
     continue: "wf form submit",
     inbox: "wf form list",
-    rate: "wf message feedback",
-    like: "wf message feedback",
+    rate: "wf message feedback MESSAGE --rating like",
+    like: "wf message feedback MESSAGE --rating like",
+    dislike: "wf message feedback MESSAGE --rating dislike",
+    "message rate": "wf message feedback MESSAGE --rating like",
+    "message like": "wf message feedback MESSAGE --rating like",
+    "message dislike": "wf message feedback MESSAGE --rating dislike",
+    "feedback create": "wf message feedback MESSAGE --rating like",
+    "feedback send": "wf message feedback MESSAGE --rating like",
     "message list": "wf conversation messages",
+    "message show": "wf message --help",
     "message send": "wf chat send",
+    "chat-messages": "wf chat send",
+    "completion-messages": "wf text create --query QUERY",
+    generate: "wf text create --query QUERY",
+    "text-to-audio": "wf audio speak --text TEXT",
+    speak: "wf audio speak --text TEXT",
+    "audio-to-text": "wf audio transcribe",
+    "human-input": "wf form list",
+    "suggested-questions": "wf message suggested",
+    statistics: "wf stats",
+    usage: "wf stats",
+    tokens: "wf cost",
+    price: "wf cost",
     "conversation show": "wf conversation messages",
+    "conversation create": "wf chat send",
     ask: "wf chat send",
     send: "wf chat send",
     compare: "wf diff",
@@ -151,7 +191,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "app list": "wf profile show",
     "app show": "wf app info",
     "app use": "wf profile use PROFILE --app APP",
-    "app add": "wf login PROFILE --app APP",
+    "app add": "wf login --app APP",
   },
 };
 
@@ -167,6 +207,8 @@ const linesOfBoth: Readonly<Record<string, string>> = {
   man: "--help",
   serve: "sandbox",
   up: "sandbox",
+  curl: "api",
+  request: "api",
   browse: "open",
   web: "open",
   console: "open",
@@ -232,19 +274,24 @@ const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> 
     test: "wf test",
     suite: "wf test",
     user: "wf user",
+    "end-user": "wf user",
+    chat: "wf conversation",
     feedback: "wf feedback",
     profile: "wf profile",
     context: "wf profile",
   },
 };
 
+/** Words in lines that nothing typed fills. */
+export const madeUp: readonly string[] = ["DIR", "URL", "PROFILE"];
+
 /** The group for a noun in the singular or plural: `["kb", "doc"]` for `documents`. */
 export const groupOfNoun = (program: string, noun: string): readonly string[] | undefined =>
-  own(groupsOfNouns[program] ?? {}, noun.replace(/s$/, ""))?.split(" ");
+  own(groupsOfNouns[program] ?? {}, noun.replaceAll("_", "-").replace(/s$/, ""))?.split(" ");
 
 /** The line for words behind a program, with a line of their own. */
 export const lineOfWords = (program: string, words: readonly string[]): string | undefined => {
-  const typed = words.join(" ");
+  const typed = words.join(" ").replaceAll("_", "-");
   const line = own(linesOfBoth, typed);
   return own(linesElsewhere[program] ?? {}, typed) ?? (line && `${program} ${line}`);
 };
@@ -281,69 +328,3 @@ export const linesWithArguments: Readonly<Record<string, string>> = {
 
 /** Commands that make what files are added to, with those that add them. */
 export const linesForFiles: Readonly<Record<string, string>> = { "kb create": "kb doc upload" };
-
-/** Flags, with those that a command may have for them, best first. */
-const flags: Readonly<Record<string, readonly string[]>> = {
-  "-n": ["--top-k", "--limit"],
-  "-l": ["--limit", "--top-k"],
-  "-f": ["--follow", "--inputs @FILE", "--input", "--output"],
-  "-F": ["--follow", "--input"],
-  "-w": ["--watch", "--follow"],
-  "-r": ["--reverse"],
-  "-A": ["--all"],
-  "-d": ["--detach"],
-  "--background": ["--detach"],
-  "--async": ["--detach"],
-  "--limit": ["--top-k"],
-  "--max-items": ["--limit", "--top-k"],
-  "--head": ["--limit"],
-  "--tail": ["--limit"],
-  "--method": ["--search-method"],
-  "--selector": ["--where", "--keyword"],
-  "--filter": ["--keyword", "--where", "--jq"],
-  "--content": ["--text"],
-  "--text": ["--content"],
-  "--body": ["--text", "--content"],
-  "--last": ["--since"],
-  "--query": ["--input", "--keyword", "--jq"],
-  "--template": ["--jq"],
-  "--fields": ["--columns"],
-  "--format": ["--output"],
-  "--yaml": ["--output yaml"],
-  "--csv": ["--output csv"],
-  "--tsv": ["--output tsv"],
-  "--wide": ["--output wide"],
-  "--search": ["--keyword"],
-  "--name": ["--keyword"],
-  "--order-by": ["--sort"],
-  "--per-page": ["--limit"],
-  "-k": ["--top-k"],
-  "-a": ["--all"],
-  "--context": ["--profile"],
-  "--force": ["--yes"],
-  "--confirm": ["--yes"],
-  "--debug": ["--verbose"],
-  "--silent": ["--quiet"],
-  "--no-color": ["--color never"],
-  "--no-colour": ["--color never"],
-  "--watch": ["--follow"],
-  "--delete": ["--prune"],
-  "--url": ["--base-url"],
-  "--host": ["--base-url"],
-  "--server": ["--base-url"],
-  "--inputs": ["--input"],
-  "--var": ["--input"],
-  "--set": ["--input"],
-};
-
-/** Of deletes, `-f` is that of rm. */
-const forced = "-f";
-
-/** The flag for one of another program, of those that a command has. */
-export const flagElsewhere = (flag: string, known: readonly string[]): string | undefined =>
-  flag === forced && known.includes("--if-exists")
-    ? "--yes"
-    : own(flags, flag)?.find((each) => known.some((name) => name === each.split(" ")[0]));
-
-/** Flags that would put a key where others can read it. */
-export const keyFlags = ["--api-key", "--key", "--token", "--password"];

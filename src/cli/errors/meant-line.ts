@@ -2,9 +2,8 @@
 import { commandsBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { commandLine } from "../../lib/command-line.ts";
-import { own } from "../../lib/json.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import { groupOfNoun, isVerb, lineOfWords, verbsFor } from "./elsewhere.ts";
+import { groupOfNoun, isVerb, lineOfWords, madeUp, verbsFor } from "./elsewhere.ts";
 
 /** Words of a command line, the program first. */
 type Line = readonly string[];
@@ -20,18 +19,26 @@ export const meantLine = (group: Line, words: Words, commands: Commands): Line |
   lineOfPair(group, words, commands) ??
   (group.length === 1 ? lineOfNoun(group, words, commands) : undefined) ??
   lineOfVerb(group, words, commands) ??
+  lineOfRoot(group, words, commands) ??
   lineOfInner(group, words, commands) ??
-  lineOfRoot(group, words, commands);
+  lineOfParts(group, words, commands);
 
 /** The line for a noun and a verb behind a program, in either order, or for a noun and what it names. */
-export function lineOfNoun([program = "kb"]: Line, words: Words, commands: Commands) {
+export function lineOfNoun(
+  [program = "kb"]: Line,
+  words: Words,
+  commands: Commands,
+): Line | undefined {
   const [first = "", ...others] = words;
   const inverted = lineOfVerbAndNoun([program, first], others, commands);
   const group = groupOfNoun(program, first);
   if (inverted || !group) return inverted;
+  // `dataset documents Handbook`
+  const isNoun = groupOfNoun(program, others[0] ?? "") !== undefined;
   return (
     lineOfVerb(group, others, commands) ??
     lineOfRoot(group, others, commands) ??
+    (isNoun ? lineOfNoun([program], others, commands) : undefined) ??
     listOf(group, others, commands)?.line
   );
 }
@@ -46,10 +53,14 @@ export function lineOfVerbAndNoun(
   const group = groupOfNoun(program, noun);
   const isCommand = commandsBelow([program, noun], commands).length > 0;
   if (!group && isCommand && verbsFor(verb).includes("show")) return [program, noun, ...rest];
-  const isKnown = isVerb(verb) || commandsBelow([...(group ?? []), verb], commands).length > 0;
+  const isKnown =
+    isVerb(verb) ||
+    lineOfWords(program, [verb]) !== undefined ||
+    commandsBelow([...(group ?? []), verb], commands).length > 0;
   if (!group || !isKnown) return undefined;
   const isList = noun.endsWith("s") && verbsFor(verb).includes("list");
-  return lineOfVerb(group, [isList ? "list" : verb, ...rest], commands);
+  const line = lineOfVerb(group, [isList ? "list" : verb, ...rest], commands);
+  return line ?? (commandsBelow(group, commands).length > 0 ? [...group, "--help"] : undefined);
 }
 
 /** The line for a verb of a group, or for another that the group has for it. */
@@ -73,14 +84,14 @@ const ofObjects = ["list", "show", "create", "update", "delete", "copy"];
 
 /** What lists or shows the objects of a group, by the number of arguments: `chunks Handbook leave.md`. */
 const listOf = (group: Line, args: Words, commands: Commands): Fitted | undefined =>
-  bestOf(group, ["list", "show", "bound"], args, commands);
+  bestOf(group, ["list", "show", "bound", "bind"], args, commands);
 
 /** The line for arguments behind a group, if they are as many as its list takes: `kb metadata Handbook`. */
 export function lineOfArguments(group: Line, words: Words, commands: Commands): Line | undefined {
   if (group.length === 1) return lineOfLast(group, words, commands);
   const run = lineOf(group, "run", words, commands);
   if (run && /\.ya?ml$/.test(words[0] ?? "")) return run.line;
-  const list = bestOf(group, ["list", "show"], words, commands);
+  const list = bestOf(group, ["list", "show", "bind"], words, commands);
   return list?.fits ? list.line : undefined;
 }
 
@@ -97,8 +108,28 @@ function lineOfPair(
 /** The line for a noun behind a group, if its arguments are as many as it takes: `kb doc chunks Handbook leave.md`. */
 function lineOfInner(group: Line, [noun = "", ...args]: Words, commands: Commands) {
   const inner = groupOfNoun(group[0] ?? "", noun);
-  const list = inner && listOf(inner, args, commands);
-  return list?.fits ? list.line : undefined;
+  if (!inner) return undefined;
+  const list = listOf(inner, args, commands);
+  return lineOfVerb(inner, args, commands) ?? (list?.fits ? list.line : undefined);
+}
+
+/** The line for a word of several: `doc-list`, `upload_document`. */
+function lineOfParts(group: Line, [word = "", ...rest]: Words, commands: Commands) {
+  const parts = word.split(/[-_]/);
+  return parts.length > 1 && group.length === 1
+    ? lineOfNoun(group, [...parts, ...rest], commands)
+    : undefined;
+}
+
+/** The line for a verb behind a noun that is a command, if it takes what follows: `wf chat history ID`. */
+export function lineBehindCommand(
+  [program = "", noun = "", ...below]: Line,
+  [verb = "", ...args]: Words,
+  commands: Commands,
+): Line | undefined {
+  const group = below.length === 0 ? groupOfNoun(program, noun) : undefined;
+  const best = group && bestOf(group, verbsFor(verb), args, commands);
+  return best?.fits ? best.line : undefined;
 }
 
 /** The line for a word that one group alone has: `kb archive Handbook leave.md`. */
@@ -106,8 +137,9 @@ function lineOfLast([program = ""]: Line, [word = "", ...rest]: Words, commands:
   const found = commands.filter(
     ({ words, effect }) => words.at(-1) === word && words[0] === program && effect !== "destroys",
   );
-  const [only] = found;
-  return only && found.length === 1
+  const least = Math.min(...found.map(({ words }) => words.length));
+  const [only, ...others] = found.filter(({ words }) => words.length === least);
+  return only && others.length === 0
     ? completed([...only.words, ...rest], commands).line
     : undefined;
 }
@@ -133,20 +165,26 @@ function lineOf(group: Line, verb: string, args: Words, commands: Commands): Fit
   return isKnown ? completed([...group, verb, ...args], commands) : undefined;
 }
 
-/** A line of the table with the words that follow. */
+/** A line of the table with the words that follow, a last value of a flag with all that are left. */
 function filled(line: string, args: Words): Line {
   const words = line.split(" ");
-  const [first = "KB", ...others] = args;
-  const second = others.length > 0 ? others.join(" ") : "NAME";
-  if (line.includes("$")) return words.map((each) => own({ $1: first, $2: second }, each) ?? each);
-  return words.some((each) => /^(--|[A-Z]+$)/.test(each)) ? words : [...words, ...args];
+  if (!words.some((each) => /^(--|[A-Z]+$)/.test(each))) return [...words, ...args];
+  const slots = words.filter((each) => /^[A-Z]+$/.test(each) && !madeUp.includes(each));
+  const last = words.at(-2)?.startsWith("--") ? words.at(-1) : undefined;
+  return words.map((word) => {
+    const at = slots.indexOf(word);
+    const value = word === last ? args.slice(at).join(" ") : (args[at] ?? "");
+    return at === -1 || value === "" ? word : value;
+  });
 }
 
-/** `kb search leave` has a query and lacks the knowledge base: `kb search KB leave`. */
-export const withQuery = ({ words, positionals }: Command, args: Words): Line | undefined =>
-  args.length === 1 && positionals.length === 2 && positionals[1]?.word === "query"
-    ? [...words, "KB", ...args]
-    : undefined;
+/** `kb search leave` and `kb cat a.md` lack the knowledge base: `kb search KB leave`. */
+export function withKb({ words, positionals }: Command, args: Words): Line | undefined {
+  const [first, second, ...others] = positionals;
+  if (args.length !== 1 || first?.word !== "kb" || !second || others.length > 0) return undefined;
+  const isFile = ["file", "doc"].includes(second.word) && /\.\w+$/.test(args[0] ?? "");
+  return isFile || second.word === "query" ? [...words, "KB", ...args] : undefined;
+}
 
 /** The command of a line, and its arguments. */
 function parted(line: Line, commands: Commands) {
@@ -165,17 +203,19 @@ export function listOfMissing(line: Line, typed: Words, commands: Commands): str
   if (!command || name === "") return undefined;
   const values = new Map(command.positionals.map((each, index) => [each.name, args[index]]));
   if (known) return listCommand(nouns[known], (param) => values.get(param));
-  if (command.words.length < 3 || command.words.at(-1) === "list") return undefined;
   const list = [...command.words.slice(0, -1), "list"].join(" ");
-  return commands.some(({ words }) => words.join(" ") === list) ? commandLine(list) : undefined;
+  const lists = commands.find(({ words }) => words.join(" ") === list);
+  return command.words.length > 2 && lists?.positionals.length === 0
+    ? commandLine(list)
+    : undefined;
 }
 
 /** A line with the arguments that it lacks as words in capitals, and without any that its command does not take. */
 function completed(line: Line, commands: Commands): Fitted {
   const { command, args } = parted(line, commands);
   if (!command || args.some((word) => word.startsWith("-"))) return { line, fits: true };
-  const query = withQuery(command, args);
-  if (query) return { line: query, fits: false };
+  const withBase = withKb(command, args);
+  if (withBase) return { line: withBase, fits: false };
   const { positionals, words } = command;
   // Commander fills those that are required first.
   const missing = positionals.filter(({ optional }) => !optional).slice(args.length);

@@ -1,7 +1,7 @@
 import { CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { commandsBelow, wordBelow } from "../parse/command.ts";
+import { commandsBelow, startsWith, wordBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { helpFor } from "./help.ts";
 import { topicNames } from "./groups.ts";
@@ -48,7 +48,7 @@ export async function showHelpTopic(
     return host.stdout.write(`${JSON.stringify(topicTree(program, topic, text), null, 2)}\n`);
   }
   const below = commandsBelow([program, ...words], commands);
-  if (below.length === 0) throw unknownTopic(program, words, commands);
+  if (below.length === 0) throw await unknownTopic(program, words, commands);
   if (!isJson) return host.stdout.write(helpFor(program, words, commands, style));
   const text = await jsonText(program, words, below, flags.includes("--compact"));
   await host.stdout.write(`${text}\n`);
@@ -68,14 +68,22 @@ async function jsonText(
   return JSON.stringify(tree, null, 2);
 }
 
-function unknownTopic(
+async function unknownTopic(
   program: string,
   words: readonly string[],
   commands: readonly Command[],
-): CliError {
+): Promise<CliError> {
   const [first = ""] = words;
+  const { meantLine } = await import("../errors/meant-line.ts");
+  const meant = meantLine([program], words, commands);
+  const command = meant && commands.find((each) => startsWith(meant, each.words));
   const known = [...topicNames, ...new Set(commands.map((command) => command.words[1] ?? ""))];
   const near = didYouMean(first, known);
+  if (command)
+    return usage(
+      `no help for ${JSON.stringify(words.join(" "))}`,
+      `did you mean ${commandLine(command.words.join(" "), [], { help: true })}?`,
+    );
   return usage(
     `no help for ${JSON.stringify(words.join(" "))}`,
     near === undefined || near === first

@@ -86,8 +86,14 @@ export async function* requestedKbs(
   context: Context,
 ): AsyncGenerator<RequestedKb> {
   const { dataset_id = [], all = false } = input;
-  if (dataset_id.length > 0 === all)
-    throw usage("name knowledge bases, or pass --all", commandLine(command, args, { all: true }));
+  if (dataset_id.length > 0 === all) {
+    const every = commandLine(command, args, { all: true });
+    const one =
+      args.length > 0 && !all
+        ? `, or if that is one: ${commandLine(command, ["DIR", ...args])}`
+        : "";
+    throw usage("name knowledge bases, or pass --all", `${every}${one}`);
+  }
   if (all) yield* context.api.rows(listKnowledgeBases, { include_all: true });
   else for (const id of new Set(dataset_id)) yield { id, name: context.enteredName(id) };
 }

@@ -82,6 +82,29 @@ export async function withOrder(
   return error.with({ hint: `the knowledge base comes first: ${right}` });
 }
 
+/** The error for a knowledge base that is not found, with the right order if the directory is named second. */
+export async function withBackupOrder(error: unknown, input: Values, { host }: Context) {
+  const [name = "", ...others] = [input["dataset_id"] ?? []].flat().map(String);
+  const directory = String(input["directory"]);
+  const exists = await host.files.stat(directory);
+  const isSwapped = error instanceof CliError && error.kind === "not-found" && !exists;
+  if (!isSwapped || others.length > 0) return error;
+  return error.with({
+    hint: `the directory comes first: ${commandLine("kb backup", [name, directory])}`,
+  });
+}
+
+/** The error for a knowledge base that is not found, with the right order if the query is one. */
+export async function withSearchOrder(error: unknown, input: Values, { resolveId }: Context) {
+  if (!(error instanceof CliError) || error.kind !== "not-found") return error;
+  const { dataset_id, query } = input;
+  const found = await resolveId("kb", String(query)).catch(() => undefined);
+  if (found === undefined) return error;
+  return error.with({
+    hint: `the knowledge base comes first: ${commandLine("kb search", [String(query), String(dataset_id)])}`,
+  });
+}
+
 /**
  * Creates the knowledge base that a sync did not find, if the prompt on a terminal is confirmed; returns the
  * values with its ID. Throws the error otherwise.

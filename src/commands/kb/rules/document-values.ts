@@ -19,8 +19,14 @@ export async function rejectUnfit(
   { dataset_id, file }: Values,
   stat: Parameters<NonNullable<CommandRules["checkPaths"]>>[1],
 ): Promise<void> {
-  for (const path of [file ?? []].flat().map(String)) {
+  const paths = [file ?? []].flat().map(String);
+  for (const path of paths) {
     const found = await stat(path);
+    if (!found && paths.length === 1 && (await stat(String(dataset_id)))?.isFile)
+      throw usage(
+        `${path}: file not found`,
+        `the knowledge base comes first: ${commandLine("kb doc upload", [path, String(dataset_id)])}`,
+      );
     if (found?.isFile && found.size === 0)
       throw usage(`${path} is empty`, "no search would find it; write something into it first");
     if (!found?.isDirectory) continue;

@@ -26,6 +26,16 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb sync": {
     missing: async (...args) => (await import("./create.ts")).createMissing(...args),
   },
+  "kb backup": {
+    missing: async (...args) => {
+      throw await (await import("./create.ts")).withBackupOrder(...args);
+    },
+  },
+  "kb search": {
+    missing: async (...args) => {
+      throw await (await import("./create.ts")).withSearchOrder(...args);
+    },
+  },
   "kb status": {
     missing: async (...args) => {
       throw await (await import("./create.ts")).withOrder(...args, "kb status");

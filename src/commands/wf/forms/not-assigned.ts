@@ -35,6 +35,9 @@ function meantBy(
   if (apps.includes(first))
     return `applications are named by --app: ${shownLine(["wf", "--app", first, "run", ...others, ...named])}`;
   const text = bare.join(" ");
+  // `wf run query = hi`
+  const [name = "", mark, ...value] = bare;
+  if (mark === "=") return `use --input ${shellQuote(`${name}=${value.join(" ")}`)}`;
   if (text.startsWith("{")) return `all inputs as JSON: --inputs ${shellQuote(text)}`;
   const given = new Set(named.map((each) => each.split("=", 1)[0]));
   const open = fields.filter(({ variable }) => !given.has(variable));

@@ -1,0 +1,107 @@
+import { commandLine, shownLine } from "../../lib/command-line.ts";
+import { own } from "../../lib/json.ts";
+import { flagOf } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
+import { ownFlags } from "../parse/shared-flags.ts";
+import { linesForFiles, linesWithArguments } from "./elsewhere.ts";
+import { nameOf, usageHint } from "./failure.ts";
+import type { Explanation, Failure } from "./failure.ts";
+import { lineBehindCommand, lineOfVerbAndNoun } from "./meant-line.ts";
+
+/** Flags that a word too many can be meant for, and what they do. */
+const meantByWord: Readonly<Record<string, string>> = {
+  text: "pass the text",
+  content: "pass the content",
+  keyword: "search",
+  name: "add a new name",
+  query: "pass the query",
+};
+
+/** What takes a word such as `status=done`. */
+const assignments = ["raw-field", "input"];
+
+/**
+ * The hint is a command that works: unquoted words of a last text argument are joined, otherwise the
+ * excess arguments are dropped.
+ *
+ *     kb search Handbook parental leave       → kb search Handbook 'parental leave'
+ *     kb doc replace Handbook a.md b.md c.md  → kb doc replace Handbook a.md b.md
+ */
+export function excessArguments(failure: Failure): Explanation {
+  const { node, command } = failure;
+  const expected = node.registeredArguments.length;
+  const message = `too many arguments: expected ${expected}, got ${node.args.length}`;
+  const meant = otherCommand(failure);
+  if (meant !== undefined) return { message, hint: `did you mean ${meant}?` };
+  if (!command) return { message, hint: usageHint(failure) };
+  const hint =
+    (node.args.length === expected + 1 ? hintOfOne(failure, command) : undefined) ??
+    hintOfSeveral(failure, command);
+  return { message, hint };
+}
+
+/** The command that takes these arguments: `kb list documents Handbook`, `wf chat hello`. */
+function otherCommand({ node, commands }: Failure): string | undefined {
+  const words = nameOf(node).split(" ");
+  const line =
+    lineOfVerbAndNoun(words, node.args, commands) ?? lineBehindCommand(words, node.args, commands);
+  if (line) return shownLine(line);
+  const other = own(linesWithArguments, words.join(" "));
+  return other === undefined ? undefined : commandLine(other, [node.args.join(" ")]);
+}
+
+/** What a single word too many is meant for: columns, the value of a flag, an application. */
+function hintOfOne({ node }: Failure, command: Command): string | undefined {
+  const args = node.args.slice(0, -1);
+  const [word = ""] = node.args.slice(-1);
+  const line = (flags: Parameters<typeof commandLine>[2]) =>
+    commandLine(command.words.join(" "), args, flags);
+  // `gh list --json name,id`
+  if (node.opts()["json"] === true)
+    return `--json takes no columns; if these are columns: ${line({ json: true, columns: word })}`;
+  const choice = choiceFlag(command, word);
+  if (choice) return `did you mean ${line({ [choice.slice(2).split(" ")[0] ?? ""]: word })}?`;
+  const flags = new Set(ownFlags(command).map(({ long }) => long));
+  const assigns = word.includes("=") && assignments.find((name) => flags.has(`--${name}`));
+  if (assigns) return `did you mean ${line({ [assigns]: word })}?`;
+  // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
+  const meant = Object.keys(meantByWord).find((name) => flags.has(`--${name}`));
+  if (meant !== undefined && !takesFiles(command, word))
+    return `quote names with spaces, or ${meantByWord[meant]}: ${line({ [meant]: word })}`;
+  if (command.key !== "app" || command.positionals.length > 0) return undefined;
+  const [program = "", ...words] = command.words;
+  return `applications are named by --app: ${shownLine([program, "--app", word, ...words])}`;
+}
+
+/** The flag with one of a few values, and the value: `--rating like`. */
+export function choiceFlag({ params }: Command, value: string): string | undefined {
+  const [name, param] =
+    Object.entries(params).find(([, { choices }]) => choices?.includes(value)) ?? [];
+  return name === undefined || !param ? undefined : `--${flagOf(name, param)} ${value}`;
+}
+
+const takesFiles = ({ words }: Command, word: string): boolean =>
+  own(linesForFiles, words.join(" ")) !== undefined && /[./]/.test(word);
+
+function hintOfSeveral(failure: Failure, command: Command): string {
+  const { node } = failure;
+  const expected = node.registeredArguments.length;
+  const last = command.positionals.at(-1);
+  if (last === undefined) return usageHint(failure);
+  const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
+  const files = node.args.slice(expected);
+  const then = own(linesForFiles, nameOf(node));
+  if (then !== undefined && files.some((word) => takesFiles(command, word)))
+    return `it is created empty; then add the files: ${commandLine(then, node.args)}`;
+  const first = node.args.slice(0, expected - 1);
+  const others = node.args.slice(expected - 1);
+  const whole = line([...first, others.join(" ")]);
+  if (command.effect === "destroys" && node.args.length < 6) {
+    const each = others.map((word) => line([...first, word]));
+    return `one at a time: ${each.join(", ")}; quote a name with spaces: ${whole}`;
+  }
+  const kind = command.params[last.name]?.kind;
+  if (kind === "text" || kind === "ref")
+    return `quote ${kind === "ref" ? "names" : "text"} with spaces: ${whole}`;
+  return `pass one ${last.word} at a time: ${line(node.args.slice(0, expected))}`;
+}

@@ -1,0 +1,27 @@
+import type { Command as Commander } from "commander";
+import { commandLine } from "../../lib/command-line.ts";
+import { usageOf } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
+import type { RejectedLine } from "../parse/parser.ts";
+
+/** A line that commander rejects. */
+export interface Failure extends RejectedLine {
+  /** What commander's message quotes: a flag or an argument. */
+  readonly quoted: string;
+  /** Those of the program. */
+  readonly commands: readonly Command[];
+}
+
+export interface Explanation {
+  readonly message: string;
+  readonly hint: string;
+}
+
+export const usageHint = ({ command, program }: Failure): string =>
+  command
+    ? `usage: ${usageOf(command)}`
+    : `run ${commandLine(program, [], { help: true })} to list the commands`;
+
+/** Program and words: `kb doc list`. */
+export const nameOf = (node: Commander): string =>
+  node.parent ? `${nameOf(node.parent)} ${node.name()}` : node.name();

@@ -1,0 +1,69 @@
+/* Flags of other programs with ours for the same. */
+import { own } from "../../lib/json.ts";
+
+/** Flags, with those that a command may have for them, best first. */
+const flags: Readonly<Record<string, readonly string[]>> = {
+  "-n": ["--top-k", "--limit"],
+  "-l": ["--limit", "--top-k"],
+  "-f": ["--follow", "--inputs @FILE", "--input", "--output"],
+  "-F": ["--follow", "--input"],
+  "-w": ["--watch", "--follow"],
+  "-r": ["--reverse"],
+  "-A": ["--all"],
+  "-d": ["--detach", "--raw-field"],
+  "--data": ["--raw-field"],
+  "--background": ["--detach"],
+  "--async": ["--detach"],
+  "--limit": ["--top-k"],
+  "--max-items": ["--limit", "--top-k"],
+  "--head": ["--limit"],
+  "--tail": ["--limit"],
+  "--method": ["--search-method"],
+  "--selector": ["--where", "--keyword"],
+  "--filter": ["--keyword", "--where", "--jq"],
+  "--content": ["--text"],
+  "--text": ["--content"],
+  "--body": ["--text", "--content"],
+  "--last": ["--since"],
+  "--query": ["--input query=VALUE", "--keyword", "--jq"],
+  "--template": ["--jq"],
+  "--fields": ["--columns"],
+  "--format": ["--output"],
+  "--yaml": ["--output yaml"],
+  "--csv": ["--output csv"],
+  "--tsv": ["--output tsv"],
+  "--wide": ["--output wide"],
+  "--search": ["--keyword"],
+  "--name": ["--keyword"],
+  "--order-by": ["--sort"],
+  "--per-page": ["--limit"],
+  "-k": ["--top-k"],
+  "-a": ["--all"],
+  "--context": ["--profile"],
+  "--force": ["--yes"],
+  "--confirm": ["--yes"],
+  "--debug": ["--verbose"],
+  "--silent": ["--quiet"],
+  "--no-color": ["--color never"],
+  "--no-colour": ["--color never"],
+  "--watch": ["--follow"],
+  "--delete": ["--prune"],
+  "--url": ["--base-url"],
+  "--host": ["--base-url"],
+  "--server": ["--base-url"],
+  "--inputs": ["--input"],
+  "--var": ["--input"],
+  "--set": ["--input"],
+};
+
+/** Of deletes, `-f` is that of rm. */
+const forced = "-f";
+
+/** The flag for one of another program, of those that a command has. */
+export const flagElsewhere = (flag: string, known: readonly string[]): string | undefined =>
+  flag === forced && known.includes("--if-exists")
+    ? "--yes"
+    : own(flags, flag)?.find((each) => known.some((name) => name === each.split(" ")[0]));
+
+/** Flags that would put a key where others can read it. */
+export const keyFlags = ["--api-key", "--key", "--token", "--password"];
