@@ -213,16 +213,22 @@ test("a line with too many arguments gets the hint for them", async () => {
   );
 });
 
-test.each(["wf delete Handbook", "wf publish", "wf app create x", "wf delete app x"])(
-  "%s: the web console does this",
-  async (line) => {
-    const { exit, err } = await cli(line.split(" "));
-    expect(exit).toBe(2);
-    expect(err).toContain(
-      "hint: the service API does not offer this; the web console does: `wf open`",
-    );
-  },
-);
+test.each([
+  "wf delete Handbook",
+  "wf publish",
+  "wf schedule",
+  "wf app create x",
+  "wf delete app x",
+  "wf run delete ID",
+  "kb members Handbook",
+])("%s: the web console does this", async (line) => {
+  const { exit, err } = await cli(line.split(" "));
+  expect(exit).toBe(2);
+  const open = `${line.slice(0, 2)} open`;
+  expect(err).toContain(
+    `hint: the service API does not offer this; the web console does: \`${open}\``,
+  );
+});
 
 test.each(["kb model delete x", "kb doc xyzzy a b", "kb tag xyzzy"])(
   "%s: no guess",

@@ -303,21 +303,13 @@ export const verbsFor = (verb: string): readonly string[] => [verb, ...(own(verb
 export const isVerb = (word: string): boolean =>
   verbsFor(word).length > 1 || ["list", "create", "show", "update", "delete"].includes(word);
 
-/** Words for work that the service API does not offer: the web console does. */
-export const consoleWords: readonly string[] = [
-  "create",
-  "new",
-  "edit",
-  "update",
-  "import",
-  "copy",
-  "clone",
-  "delete",
-  "rm",
-  "publish",
-  "deploy",
-  "design",
-];
+/** Words for work of each program that the service API does not offer: the web console does. */
+export const consoleWords: Readonly<Record<string, readonly string[]>> = {
+  kb: ["members", "permissions", "share", "pause"],
+  wf: "create new edit update import copy clone delete rm publish deploy design schedule webhook pause".split(
+    " ",
+  ),
+};
 
 /** Commands without arguments, with those that take what follows them. */
 export const linesWithArguments: Readonly<Record<string, string>> = {

@@ -44,12 +44,11 @@ export async function lineError(problem: LineProblem): Promise<CliError> {
 type UnknownCommand = Exclude<LineProblem, RejectedLine>;
 
 async function unknownCommand(problem: UnknownCommand): Promise<CliError> {
-  if (isForConsole(problem)) return usage(unknownText(problem), consoleHint);
+  if (isForConsole(problem))
+    return usage(unknownText(problem), consoleHint(problem.group[0] ?? "kb"));
   const hint = await lineHint(await meantByUnknown(problem), problem);
   return usage(unknownText(problem), hint);
 }
-
-const consoleHint = `the service API does not offer this; the web console does: ${commandLine("wf open")}`;
 
 /** Throws usage for an argument of a command that is a verb of its group or noun: `backup rm`, `run list`. */
 export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
@@ -65,8 +64,8 @@ export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
   const isOther = isWord || (takesRun && objects !== group);
   const meant = isOther ? lineOfVerb(objects, [word, ...rest], commands) : undefined;
   if (meant) throw usage(unknownText(problem), await lineHint(meant, problem));
-  if (objects !== group && consoleWords.includes(word))
-    throw usage(unknownText(problem), consoleHint);
+  if (objects !== group && isConsoleWord(program, word))
+    throw usage(unknownText(problem), consoleHint(program));
 }
 
 const unknownText = ({ word, group }: UnknownCommand): string =>
@@ -123,19 +122,30 @@ function nearWord(word: string, known: readonly string[]): string | undefined {
   return near === undefined || word.length - near.length > 3 ? undefined : near;
 }
 
-/** Applications are made and changed in the web console only: `wf publish`, `wf app create`, `wf delete app`. */
-function isForConsole({ word, group: [program, ...path], rest: [next = ""] }: UnknownCommand) {
-  if (program !== "wf" || path.length > 1) return false;
+/** Is this done in the web console only: `wf publish`, `wf app create`, `wf delete app`, `kb members`? */
+function isForConsole({
+  word,
+  group: [program = "kb", ...path],
+  rest: [next = ""],
+}: UnknownCommand) {
   const isApp = (noun: string) => groupOfNoun("wf", noun)?.[1] === "app";
-  if (path.length === 1) return isApp(path[0] ?? "") && consoleWords.includes(word);
-  const hasOther = groupOfNoun("wf", next) !== undefined && !isApp(next);
-  return consoleWords.includes(word) ? !hasOther : isApp(word) && consoleWords.includes(next);
+  if (path.length > 0)
+    return program === "wf" && isApp(path.join(" ")) && isConsoleWord(program, word);
+  const isOther = groupOfNoun(program, next) !== undefined && !isApp(next);
+  if (isConsoleWord(program, word)) return !isOther;
+  return program === "wf" && isApp(word) && isConsoleWord(program, next);
 }
+
+const isConsoleWord = (program: string, word: string): boolean =>
+  consoleWords[program]?.includes(word) === true;
+
+const consoleHint = (program: string): string =>
+  `the service API does not offer this; the web console does: ${commandLine(`${program} open`)}`;
 
 /** `kb logs` is a command of wf; what either program does with its own objects is never meant. */
 async function inOtherProgram(words: readonly string[], [program, ...path]: readonly string[]) {
   const [word = ""] = words;
-  if (path.length > 0 || consoleWords.includes(word)) return undefined;
+  if (path.length > 0 || isConsoleWord(program ?? "kb", word)) return undefined;
   const other = program === "kb" ? "wf" : "kb";
   const commands = await commandsOf(other);
   if (commands.some((command) => command.words.join(" ") === `${other} ${word}`))
