@@ -34,7 +34,9 @@ const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> 
 export async function lineError(problem: LineProblem): Promise<CliError> {
   if ("word" in problem) return unknownCommand(problem);
   const { error, program } = problem;
-  const commands = await commandsOf(program === "wf" ? "wf" : "kb");
+  // Only words can be those of another command.
+  const isOfWords = error.code === "commander.excessArguments";
+  const commands = isOfWords ? await commandsOf(program === "wf" ? "wf" : "kb") : [];
   const failure = { ...problem, commands, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
   const explain = explanations[error.code] ?? invalidLine;
   const { message, hint } = explain(failure);
