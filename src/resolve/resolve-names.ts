@@ -3,7 +3,7 @@ import { invalidResponse } from "../api/response.ts";
 import { ApiError, CliError, notFound, refused, usage } from "../errors.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { commandLine } from "../lib/command-line.ts";
-import { isObject, valueAt } from "../lib/json.ts";
+import { isObject, own, valueAt } from "../lib/json.ts";
 import { isIdPrefix, isShortPrefix, isUuid, shortened, withSlashes } from "../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
@@ -286,8 +286,10 @@ async function unknownName(
     didYouMean(text, names) ??
     didYouMean(text, await firstNames(listing, known, lookup));
   if (near !== undefined) return notFound(message, `did you mean ${JSON.stringify(near)}?`);
-  const isMissing = noun === "kb" && lookup.effect === "writes";
-  const create = isMissing ? `, or create it: ${commandLine("kb create", [text])}` : "";
+  const makes = own({ kb: "kb create", tag: "kb tag create" }, noun);
+  const isMissing =
+    makes !== undefined && lookup.effect === "writes" && (noun === "kb" || "target_id" in known);
+  const create = isMissing ? `, or create it: ${commandLine(makes, [text])}` : "";
   const rules = `names are case-sensitive${isShortPrefix(text) ? ", and of an ID at least 8 characters are needed" : ""}`;
   const order = noun === "tag" && "target_id" in known ? "; the knowledge base comes first" : "";
   return notFound(message, `${rules}; run ${run} to see them${create}${order}`);

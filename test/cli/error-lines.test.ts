@@ -1,7 +1,7 @@
 // Lines that people type by mistake, in their order: how they end, and the commands that their hints show.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import { mapCommands } from "../../src/lib/command-line.ts";
 import { write } from "../lib/directory.ts";
 import { hintedCommands } from "../lib/hinted.ts";
@@ -89,6 +89,9 @@ beforeAll(async () => {
   ])
     await server.done(read(line).words, { folder });
 });
+
+/** A hint creates it. */
+afterEach(() => server.cli(["kb", "tag", "delete", "nosuch", "--yes", "--if-exists"]));
 
 test.each(lines)("%s", async (line, expected) => {
   const { env, words } = read(line);

@@ -115,8 +115,8 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["wf failures", "wf logs --status failed"],
   ["wf message list", "wf conversation messages CONVERSATION"],
   ["wf annotations", "wf annotation list"],
-  ["kb profile work", "kb profile show work"],
-  ["wf conversation abc", "wf conversation messages abc"],
+  ["kb profile work.1", "kb profile show work.1"],
+  ["wf conversation 0190f2b4", "wf conversation messages 0190f2b4"],
   ["wf test suite.yaml", "wf test run suite.yaml"],
   ["wf suite run suite.yaml", "wf test run suite.yaml"],
   ["wf export", "wf logs export"],
@@ -162,6 +162,19 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb save Handbook", "kb backup DIR Handbook"],
   ["kb backup verify bk", "kb backup drill bk KB"],
   ["kb help upload", "kb doc upload --help"],
+  ["kb rm Handbook a.md", "kb doc delete Handbook a.md"],
+  ["kb delete Handbook a.md", "kb doc delete Handbook a.md"],
+  ["kb delete Handbook a.md --yes", "kb doc delete Handbook a.md"],
+  ["kb show Handbook a.md", "kb doc show Handbook a.md"],
+  ["kb edit Handbook a.md", "kb doc update Handbook a.md"],
+  ["kb rename Handbook a.md c.md", "kb doc rename Handbook a.md c.md"],
+  ["kb move Handbook a.md", "kb doc rename Handbook a.md NAME"],
+  ["kb tag attach Handbook foo", "kb tag bind Handbook foo"],
+  ["kb tag detach Handbook foo", "kb tag unbind Handbook foo"],
+  ["kb tag remove Handbook foo", "kb tag unbind Handbook foo"],
+  ["kb chunk disable Handbook a.md 1", "kb chunk update Handbook a.md 1 --no-enabled"],
+  ["wf chat-message hello", "wf chat send hello"],
+  ["wf chat history", "wf conversation messages CONVERSATION"],
   ["kb upload Handbook a.md", "kb doc upload Handbook a.md"],
   ["kb diff a b", "kb verify a b"],
   ["kb restore ./bk", "kb backup restore ./bk KB"],
@@ -206,6 +219,28 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb get Handbook", "kb show Handbook"],
 ];
 
+test("columns behind --json are not taken for a knowledge base or a run", async () => {
+  for (const line of ["kb list --json name,id", "wf logs --json name,id"]) {
+    const { err } = await cli(line.split(" "));
+    const { error } = JSON.parse(err) as { readonly error: { readonly hint: string } };
+    expect(error.hint).toBe(
+      `--json takes no columns; if these are columns: \`${line.replace("name", "--columns name")}\``,
+    );
+  }
+});
+
+test.each([
+  ["kb chunk update H a.md 1 --enabled false", "`kb chunk update H a.md 1 --no-enabled`"],
+  ["kb chunk update H a.md 1 --enabled=false", "hint: use --enabled or --no-enabled"],
+  ["kb sync H docs --wait", "hint: that is the default, which --no-wait turns off"],
+  ["kb search H --query x", "hint: it is an argument: usage: kb search <kb> <query> [flags]"],
+  ["wf form submit last approve", "`wf form submit last --action approve`"],
+])("%s: %s", async (line, hint) => {
+  const { exit, err } = await cli(line.split(" "));
+  expect(exit).toBe(2);
+  expect(err).toContain(hint);
+});
+
 test("a line with too many arguments gets the hint for them", async () => {
   const { err } = await cli(["kb", "copyto", "Handbook", "Guide"]);
   expect(err).toContain(
@@ -230,7 +265,7 @@ test.each([
   );
 });
 
-test.each(["kb model delete x", "kb doc xyzzy a b", "kb tag xyzzy"])(
+test.each(["kb model delete x", "kb doc xyzzy a b", "kb tag xyz Handbook foo", "wf user list"])(
   "%s: no guess",
   async (line) => {
     const { err } = await cli(line.split(" "));

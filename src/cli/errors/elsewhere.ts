@@ -28,6 +28,11 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
   modify: ["update"],
   set: ["update"],
   mv: ["rename"],
+  move: ["rename"],
+  attach: ["bind"],
+  assign: ["bind"],
+  detach: ["unbind"],
+  unassign: ["unbind"],
   cp: ["copy"],
   clone: ["copy"],
   find: ["search"],
@@ -66,6 +71,8 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     load: "kb sync",
     move: "kb update KB --name NAME",
     dump: "kb export",
+    "chunk enable": "kb chunk update KB DOC CHUNK --enabled",
+    "chunk disable": "kb chunk update KB DOC CHUNK --no-enabled",
     untag: "kb tag unbind",
     "create-by-file": "kb doc upload",
     "create-by-text": "kb doc add",
@@ -118,7 +125,6 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "doc reindex": "kb heal KB",
     "doc retry": "kb heal KB",
     "doc tag": "kb metadata set",
-    "tag assign": "kb tag bind",
   },
   wf: {
     list: "wf logs",
@@ -166,6 +172,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "message list": "wf conversation messages",
     "message show": "wf message --help",
     "message send": "wf chat send",
+    "chat-message": "wf chat send",
     "chat-messages": "wf chat send",
     "completion-messages": "wf text create --query QUERY",
     generate: "wf text create --query QUERY",
@@ -317,6 +324,9 @@ export const linesWithArguments: Readonly<Record<string, string>> = {
   "wf chat": "wf chat send",
   "wf logs": "wf show",
 };
+
+/** Commands that take one argument, with those that two are meant for. */
+export const linesForTwo: Readonly<Record<string, string>> = { "kb tag delete": "kb tag unbind" };
 
 /** Commands that make what files are added to, with those that add them. */
 export const linesForFiles: Readonly<Record<string, string>> = { "kb create": "kb doc upload" };

@@ -3,13 +3,14 @@ import { own } from "../../lib/json.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags } from "../parse/shared-flags.ts";
-import { linesForFiles, linesWithArguments } from "./elsewhere.ts";
+import { linesForFiles, linesForTwo, linesWithArguments } from "./elsewhere.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
-import { lineBehindCommand, lineOfVerbAndNoun } from "./meant-line.ts";
+import { lineBehindCommand, lineOfDocument, lineOfVerbAndNoun } from "./meant-line.ts";
 
 /** Flags that a word too many can be meant for, and what they do. */
 const meantByWord: Readonly<Record<string, string>> = {
+  action: "pass the action",
   text: "pass the text",
   content: "pass the content",
   keyword: "search",
@@ -31,7 +32,7 @@ export function excessArguments(failure: Failure): Explanation {
   const { node, command } = failure;
   const expected = node.registeredArguments.length;
   const message = `too many arguments: expected ${expected}, got ${node.args.length}`;
-  const meant = otherCommand(failure);
+  const meant = columnsOfJson(failure) ? undefined : otherCommand(failure);
   if (meant !== undefined) return { message, hint: `did you mean ${meant}?` };
   if (!command) return { message, hint: usageHint(failure) };
   const hint =
@@ -43,12 +44,21 @@ export function excessArguments(failure: Failure): Explanation {
 /** The command that takes these arguments: `kb list documents Handbook`, `wf chat hello`. */
 function otherCommand({ node, commands }: Failure): string | undefined {
   const words = nameOf(node).split(" ");
+  const [program = "", verb = ""] = words;
+  const makesNew = own(linesForFiles, words.join(" ")) !== undefined;
+  const ofDocument = words.length === 2 && !makesNew ? [verb, ...node.args] : [];
   const line =
-    lineOfVerbAndNoun(words, node.args, commands) ?? lineBehindCommand(words, node.args, commands);
+    lineOfDocument([program], ofDocument, commands) ??
+    lineOfVerbAndNoun(words, node.args, commands) ??
+    lineBehindCommand(words, node.args, commands);
   if (line) return shownLine(line);
   const other = own(linesWithArguments, words.join(" "));
   return other === undefined ? undefined : commandLine(other, [node.args.join(" ")]);
 }
+
+/** Are the arguments too many by columns? `gh list --json name,id` */
+const columnsOfJson = ({ node }: Pick<Failure, "node">): boolean =>
+  node.opts()["json"] === true && node.args.length === node.registeredArguments.length + 1;
 
 /** What a single word too many is meant for: columns, the value of a flag, an application. */
 function hintOfOne({ node }: Failure, command: Command): string | undefined {
@@ -56,9 +66,11 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   const [word = ""] = node.args.slice(-1);
   const line = (flags: Parameters<typeof commandLine>[2]) =>
     commandLine(command.words.join(" "), args, flags);
-  // `gh list --json name,id`
-  if (node.opts()["json"] === true)
+  if (columnsOfJson({ node }))
     return `--json takes no columns; if these are columns: ${line({ json: true, columns: word })}`;
+  const given = Object.keys(node.opts()).find((name) => node.opts()[name] === true);
+  if (given !== undefined && ["true", "false"].includes(word))
+    return `flags take no value: ${line({ [`${word === "true" ? "" : "no-"}${kebab(given)}`]: true })}`;
   const choice = choiceFlag(command, word);
   if (choice) return `did you mean ${line({ [choice.slice(2).split(" ")[0] ?? ""]: word })}?`;
   const flags = new Set(ownFlags(command).map(({ long }) => long));
@@ -72,6 +84,10 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   const [program = "", ...words] = command.words;
   return `applications are named by --app: ${shownLine([program, "--app", word, ...words])}`;
 }
+
+/** `noWait`, as commander names a flag, is `no-wait`. */
+const kebab = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /** The flag with one of a few values, and the value: `--rating like`. */
 export function choiceFlag({ params }: Command, value: string): string | undefined {
@@ -98,7 +114,9 @@ function hintOfSeveral(failure: Failure, command: Command): string {
   const whole = line([...first, others.join(" ")]);
   if (command.effect === "destroys" && node.args.length < 6) {
     const each = others.map((word) => line([...first, word]));
-    return `one at a time: ${each.join(", ")}; quote a name with spaces: ${whole}`;
+    const two = own(linesForTwo, nameOf(node));
+    const meant = two === undefined ? "" : `did you mean ${commandLine(two, node.args)}? Or `;
+    return `${meant}one at a time: ${each.join(", ")}; quote a name with spaces: ${whole}`;
   }
   const kind = command.params[last.name]?.kind;
   if (kind === "text" || kind === "ref")

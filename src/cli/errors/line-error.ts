@@ -206,6 +206,12 @@ function unknownFlag(failure: Failure): Explanation {
       message,
       hint: `store keys with ${commandLine(`${program} login`)}, or set ${program === "kb" ? "KB_KEY" : "KB_APP_KEY"}: others on this machine could read them here`,
     };
+  const off = quoted.replace(/^--(no-)?/, "--no-");
+  if (failure.quoted.includes("=") && known.includes(quoted))
+    return { message: `${quoted} takes no value`, hint: `use ${quoted} or ${off}` };
+  if (known.includes(off)) return { message, hint: `that is the default, which ${off} turns off` };
+  const isArgument = command?.positionals.some(({ word }) => `--${word}` === quoted);
+  if (isArgument) return { message, hint: `it is an argument: ${usageHint(failure)}` };
   const takesFile = command?.positionals.some(({ word }) => word === "file");
   if (takesFile && ["-f", "--file", "--filename"].includes(quoted))
     return { message, hint: usageHint(failure) };

@@ -17,6 +17,7 @@ type Commands = readonly Command[];
  */
 export const meantLine = (group: Line, words: Words, commands: Commands): Line | undefined =>
   lineOfPair(group, words, commands) ??
+  lineOfDocument(group, words, commands) ??
   (group.length === 1 ? lineOfNoun(group, words, commands) : undefined) ??
   lineOfVerb(group, words, commands) ??
   lineOfRoot(group, words, commands) ??
@@ -39,9 +40,30 @@ export function lineOfNoun(
     lineOfVerb(group, others, commands) ??
     lineOfRoot(group, others, commands) ??
     (isNoun ? lineOfNoun([program], others, commands) : undefined) ??
-    listOf(group, others, commands)?.line
+    withoutExcess(listOf(group, others, commands)) ??
+    helpOf(group, commands)
   );
 }
+
+/** The line for a verb with a knowledge base and a document: `edit Handbook a.md`, `kb show Handbook a.md`. */
+export function lineOfDocument(group: Line, words: Words, commands: Commands): Line | undefined {
+  const [verb = "", base = "", document = ""] = words;
+  const isDocument = isFileName(document) && !isFileName(base) && group.join(" ") === "kb";
+  if (!isDocument || lineOfWords("kb", [verb])?.startsWith("kb doc")) return undefined;
+  return withoutExcess(bestOf(["kb", "doc"], verbsFor(verb), words.slice(1), commands));
+}
+
+const isFileName = (word: string): boolean => /\.\w{1,5}$/.test(word);
+
+/** The help of a group of commands. */
+const helpOf = (group: Line, commands: Commands): Line | undefined =>
+  group.length > 1 && commandsBelow(group, commands).length > 0 ? [...group, "--help"] : undefined;
+
+const withoutExcess = (found: Fitted | undefined): Line | undefined =>
+  found?.excess === false ? found.line : undefined;
+
+const fitting = (found: Fitted | undefined): Line | undefined =>
+  found?.fits ? found.line : undefined;
 
 /** The line for `kb list` and `documents Handbook`; undefined without a verb or a noun. */
 export function lineOfVerbAndNoun(
@@ -60,7 +82,7 @@ export function lineOfVerbAndNoun(
   if (!group || !isKnown) return undefined;
   const isList = noun.endsWith("s") && verbsFor(verb).includes("list");
   const line = lineOfVerb(group, [isList ? "list" : verb, ...rest], commands);
-  return line ?? (commandsBelow(group, commands).length > 0 ? [...group, "--help"] : undefined);
+  return line ?? helpOf(group, commands);
 }
 
 /** The line for a verb of a group, or for another that the group has for it. */
@@ -91,8 +113,10 @@ export function lineOfArguments(group: Line, words: Words, commands: Commands): 
   if (group.length === 1) return lineOfLast(group, words, commands);
   const run = lineOf(group, "run", words, commands);
   if (run && /\.ya?ml$/.test(words[0] ?? "")) return run.line;
-  const list = bestOf(group, ["list", "show", "bind"], words, commands);
-  return list?.fits ? list.line : undefined;
+  // A plain word is a verb that is unknown, and not a name.
+  if (/^[a-z-]+$/.test(words[0] ?? "")) return undefined;
+  const verbs = ["list", "show", ...(words.length === 2 ? ["bind"] : [])];
+  return fitting(bestOf(group, verbs, words, commands));
 }
 
 /** The line for two words that have one of their own: `auth login`. */
@@ -109,8 +133,7 @@ function lineOfPair(
 function lineOfInner(group: Line, [noun = "", ...args]: Words, commands: Commands) {
   const inner = groupOfNoun(group[0] ?? "", noun);
   if (!inner) return undefined;
-  const list = listOf(inner, args, commands);
-  return lineOfVerb(inner, args, commands) ?? (list?.fits ? list.line : undefined);
+  return lineOfVerb(inner, args, commands) ?? fitting(listOf(inner, args, commands));
 }
 
 /** The line for a word of several: `doc-list`, `upload_document`. */
@@ -128,8 +151,7 @@ export function lineBehindCommand(
   commands: Commands,
 ): Line | undefined {
   const group = below.length === 0 ? groupOfNoun(program, noun) : undefined;
-  const best = group && bestOf(group, verbsFor(verb), args, commands);
-  return best?.fits ? best.line : undefined;
+  return group && withoutExcess(bestOf(group, verbsFor(verb), args, commands));
 }
 
 /** The line for a word that one group alone has: `kb archive Handbook leave.md`. */
@@ -148,6 +170,8 @@ interface Fitted {
   readonly line: Line;
   /** Are there as many arguments as the command takes? */
   readonly fits: boolean;
+  /** Are there more? */
+  readonly excess: boolean;
 }
 
 /** The line for the first of these verbs that takes the arguments as they are, or else for the first of all. */
@@ -182,7 +206,7 @@ function filled(line: string, args: Words): Line {
 export function withKb({ words, positionals }: Command, args: Words): Line | undefined {
   const [first, second, ...others] = positionals;
   if (args.length !== 1 || first?.word !== "kb" || !second || others.length > 0) return undefined;
-  const isFile = ["file", "doc"].includes(second.word) && /\.\w+$/.test(args[0] ?? "");
+  const isFile = ["file", "doc"].includes(second.word) && isFileName(args[0] ?? "");
   return isFile || second.word === "query" ? [...words, "KB", ...args] : undefined;
 }
 
@@ -213,9 +237,10 @@ export function listOfMissing(line: Line, typed: Words, commands: Commands): str
 /** A line with the arguments that it lacks as words in capitals, and without any that its command does not take. */
 function completed(line: Line, commands: Commands): Fitted {
   const { command, args } = parted(line, commands);
-  if (!command || args.some((word) => word.startsWith("-"))) return { line, fits: true };
+  if (!command || args.some((word) => word.startsWith("-")))
+    return { line, fits: true, excess: false };
   const withBase = withKb(command, args);
-  if (withBase) return { line: withBase, fits: false };
+  if (withBase) return { line: withBase, fits: false, excess: false };
   const { positionals, words } = command;
   // Commander fills those that are required first.
   const missing = positionals.filter(({ optional }) => !optional).slice(args.length);
@@ -226,5 +251,6 @@ function completed(line: Line, commands: Commands): Fitted {
         ? words
         : [...line, ...missing.map(({ word }) => word.toUpperCase())],
     fits: takesAll && missing.length === 0,
+    excess: !takesAll,
   };
 }

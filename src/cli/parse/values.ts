@@ -1,5 +1,6 @@
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { shellQuote } from "../../lib/command-line.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own } from "../../lib/json.ts";
 import { isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
@@ -69,11 +70,12 @@ const checks: Readonly<Record<Param["kind"], Check>> = {
   content: (_label, _param, text, sources) => sources.text(text),
 };
 
-/** Words for the parents of a chunk in a hint. */
+/** Words for the parents of an object in a hint. */
 const capitals: Readonly<Record<string, string>> = {
   dataset_id: "KB",
   document_id: "DOC",
   segment_id: "CHUNK",
+  conversation_id: "CONVERSATION",
 };
 
 function idValue(label: string, { listed }: Param, text: string): string {
@@ -227,7 +229,11 @@ function parsed(label: string, source: string): unknown {
     return JSON.parse(source);
   } catch (error) {
     const problem = `is not valid JSON: ${error instanceof Error ? error.message : ""}`;
-    throw invalidValue(label, source, problem, "quote it for the shell or use @file");
+    const isInput = label === "--inputs" && /^[\w-]+=/.test(source);
+    const hint = isInput
+      ? `a single input is --input ${shellQuote(source)}`
+      : "quote it for the shell or use @file";
+    throw invalidValue(label, source, problem, hint);
   }
 }
 

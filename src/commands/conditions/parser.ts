@@ -122,6 +122,10 @@ function readCheck<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
   if (sentence) return sentence(reader);
   const field = own(scope.fields, name);
   if (field) return readFieldCheck(reader, name, field);
+  // `outputs.answer`, as in programs that read JSON
+  const [, path] = /^outputs?\.(.+)$/.exec(name) ?? [];
+  if (path !== undefined && own(scope.sentences, "output"))
+    throw reader.error(at, `unknown field ${name}`, `an output is named like this: output ${path}`);
   const [fields, starts] = [Object.keys(scope.fields), Object.keys(scope.sentences ?? {})];
   const near = didYouMean(name, [...starts, ...fields]);
   const sentences = starts.length === 0 ? "" : `; sentences begin with ${starts.join(", ")}`;

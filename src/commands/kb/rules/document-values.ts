@@ -49,6 +49,17 @@ export async function rejectFile(
   );
 }
 
+/** Throws usage for a document in the place of a batch, which is a number. */
+export async function requireBatch({ input, resolved }: Filling): Promise<Values> {
+  const { dataset_id, batch } = input;
+  if (!/^\d/.test(String(batch)))
+    throw usage(
+      `invalid batch: ${JSON.stringify(batch)}`,
+      `an upload prints its batch; for a document: ${commandLine("kb doc wait", [String(dataset_id), String(batch)])}`,
+    );
+  return resolved();
+}
+
 /** The error for a document that was not found, where the value of a field stands in the place of its name. */
 export function asValues(error: unknown, { dataset_id, document_id, set }: Values): unknown {
   const words = [document_id ?? []].flat().map(String);
@@ -56,7 +67,8 @@ export function asValues(error: unknown, { dataset_id, document_id, set }: Value
   if (!(error instanceof CliError) || values.length === 0) return error;
   const names = words.filter((word) => !values.includes(word));
   const flags = { set: [...[set ?? []].flat().map(String), ...values] };
-  const line = commandLine("kb metadata set", [String(dataset_id), ...names], flags);
+  const documents = names.length > 0 ? names : ["DOC"];
+  const line = commandLine("kb metadata set", [String(dataset_id), ...documents], flags);
   return error.with({ hint: `to set values: ${line}` });
 }
 

@@ -53,6 +53,10 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
     checkPaths: async (...args) => (await documents()).rejectUnfit(...args),
     fill: async (filling) => (await documents()).fillUploaded(filling),
   },
+  "kb doc status": {
+    fills: ["batch"],
+    fill: async (filling) => (await documents()).requireBatch(filling),
+  },
   "kb doc update": { next, fill: async (filling) => (await documents()).fillUpdated(filling) },
   "kb doc replace": {
     next,

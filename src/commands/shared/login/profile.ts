@@ -20,7 +20,7 @@ import {
   settingsFor,
 } from "../../../config/settings.ts";
 import { notFound, usage } from "../../../errors.ts";
-import { commandLine } from "../../../lib/command-line.ts";
+import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { deleteKey, storeKey } from "../../../config/stored-keys.ts";
@@ -65,15 +65,23 @@ export const useProfile = {
   async run({ name }: { readonly name: string }, context: Context): Promise<void> {
     const { app } = context.options.flags;
     await changeProfiles(context, async (store) => {
-      const profile = name === sandboxProfile ? undefined : findProfile(store, name, context);
-      if (profile && app !== undefined && !own(profile.apps, app))
+      const isBuiltIn = name === sandboxProfile;
+      const found = isBuiltIn
+        ? await readSandboxProfile(context.host)
+        : findProfile(store, name, context);
+      if (app !== undefined && !own(found?.apps, app))
         throw notFound(
           `profile ${name} has no application ${JSON.stringify(app)}`,
-          `it has ${Object.keys(profile.apps ?? {}).join(", ") || "none"}; ${commandLine("wf login", [name])} adds one`,
+          `it has ${Object.keys(found?.apps ?? {}).join(", ") || "none"}${isBuiltIn ? "" : `; ${commandLine("wf login", [name])} adds one`}`,
+        );
+      if (isBuiltIn && app !== undefined && app !== found?.default_app)
+        throw usage(
+          `the application of the built-in profile ${name} cannot be changed`,
+          `select it on each line: --app ${shellQuote(app)}`,
         );
       const profiles =
-        profile && app !== undefined
-          ? { ...store.profiles, [name]: { ...profile, default_app: app } }
+        !isBuiltIn && found && app !== undefined
+          ? { ...store.profiles, [name]: { ...found, default_app: app } }
           : store.profiles;
       return { store: { ...store, profiles, default: name }, result: undefined };
     });

@@ -57,7 +57,11 @@ export async function chooseForm(
   }
   const [first, ...others] = forms;
   const whose = run === undefined ? "no paused run has a form" : `run ${run} waits for no form`;
-  if (!first) throw notFound(`${whose} that can be submitted here`, `all forms: ${list}`);
+  if (!first)
+    throw notFound(
+      `${whose} that can be submitted here`,
+      `all forms of this application: ${list}; --app selects another`,
+    );
   if (run !== undefined && others.length === 0) return first.token;
   if (!asks) throw refused(`run ${run} waits for ${forms.length} forms`, `their tokens: ${list}`);
   const { timeText } = context.options;
