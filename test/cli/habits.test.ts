@@ -317,6 +317,30 @@ describe("against a server", () => {
     expect(err).toContain("name=value");
   });
 
+  test.each([
+    ["wf run --inputs query=hi", "hint: a single input is --input query=hi"],
+    ["wf run query=x --expect outputs.y=1", "hint: an output is named like this: output y"],
+    ["kb doc status Handbook a.md", "`kb doc wait Handbook a.md`"],
+    ["wf form submit last --action x", "--app selects another"],
+    ["kb metadata set Handbook a=b", "`kb metadata set Handbook DOC --set a=b`"],
+    ["kb search leave Handbook", "`kb search Handbook leave`"],
+  ])("%s: %s", async (line, hint) => {
+    server.seen.length = 0;
+    const { err } = await run(line);
+    expect(err.replaceAll(/\n +/g, " ")).toContain(hint);
+    expect(server.seen.filter(({ method }) => method !== "GET")).toEqual([]);
+  });
+
+  test("a condition that no document meets shows the values that there are", async () => {
+    await run("kb doc add Handbook a.md --text Text");
+    await run("kb doc wait Handbook");
+    const { out, err } = await run("kb doc list Handbook --where status=avail");
+    expect(out).toBe("");
+    expect(err).toBe('0 of 1 rows match (filtered locally)\nfound instead: "available"\n');
+    const met = await run("kb doc list Handbook --where status=available");
+    expect(met.err).toBe("1 of 1 rows match (filtered locally)\n");
+  });
+
   test("api sends a GET if there is only a path", async () => {
     server.seen.length = 0;
     expect((await run("kb api /datasets -f limit=1 --jq .data[].name")).out).toBe("Handbook\n");

@@ -85,6 +85,8 @@ test("a default profile whose sandbox has ended says how to start one", async ()
 test.each([
   ["kb profile remove wrk -y", 3, 'hint: did you mean "work"?\n'],
   ["kb profile show nope", 3, "hint: stored profiles: work, weekly\n"],
+  ["wf profile use sandbox --app nope", 3, 'profile sandbox has no application "nope"'],
+  ["wf profile use sandbox --app slow", 2, "select it on each line: --app slow"],
   ["kb profile use sandbx", 3, 'hint: did you mean "sandbox"?\n'],
   ["kb list -p week", 2, 'hint: did you mean "weekly"?\n'],
 ])("%s names the profiles that exist", async (line, exit, hint) => {
