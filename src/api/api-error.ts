@@ -84,10 +84,31 @@ const quotaCodes =
 export const isQuotaCode = (code: string): boolean => quotaCodes.test(code);
 
 /** Codes for a key of another type of application (server §15.1, §16), and what the server means. */
-const wrongApps = new Map<string, Pick<Explanation, "text">>([
-  ["not_workflow_app", { text: "this needs the key of a workflow" }],
-  ["not_chat_app", { text: "this needs the key of a chat application" }],
-  ["not_completion_app", { text: "this needs the key of a text generation application" }],
+const ofWorkflow = commandLine("wf run");
+const ofChat = commandLine("wf chat send", ["hello"]);
+const ofText = commandLine("wf text create", [], { query: "hello" });
+const wrongApps = new Map<string, Pick<Explanation, "text" | "hint">>([
+  [
+    "not_workflow_app",
+    {
+      text: "this needs the key of a workflow",
+      hint: `a chat application: ${ofChat}, text generation: ${ofText}; or select another with --app`,
+    },
+  ],
+  [
+    "not_chat_app",
+    {
+      text: "this needs the key of a chat application",
+      hint: `a workflow: ${ofWorkflow}, text generation: ${ofText}; or select another with --app`,
+    },
+  ],
+  [
+    "not_completion_app",
+    {
+      text: "this needs the key of a text generation application",
+      hint: `a workflow: ${ofWorkflow}, a chat application: ${ofChat}; or select another with --app`,
+    },
+  ],
   ["app_unavailable", {}],
   ["agent_not_published", {}],
 ]);
@@ -129,7 +150,9 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
     return {
       kind: "unsupported",
       ...wrongApp,
-      hint: `${commandLine("wf app info")} shows the type of this one, and ${commandLine("wf profile show")} the others: select one with --app`,
+      hint:
+        wrongApp.hint ??
+        `${commandLine("wf app info")} shows the type of this one, and ${commandLine("wf profile show")} the others: select one with --app`,
     };
   }
   return { kind: "refused", ...rejected(status, body, context) };

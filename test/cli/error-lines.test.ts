@@ -31,7 +31,7 @@ const cannot: readonly (readonly [command: RegExp, exit: number, why: string])[]
   [/^kb copy H --name H$/, 5, "the name is taken, which was what was asked for"],
   [/^kb export H \S+\/d$/, 2, "the directory is not empty, which the line did not know"],
   [/^wf login sandbox --app nosuch$/, 2, "asks for a key"],
-  [/^wf text create --query hi$/, 6, "the application is a workflow"],
+  [/^wf text create --query (hi|hello)$/, 6, "the application is a workflow"],
   [/^wf message feedback MESSAGE/, 2, "the message is not known"],
   [/^wf conversation list$/, 4, "the application is a workflow"],
   [/^wf form show last$/, 3, "no run waits for a form"],

@@ -94,7 +94,7 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb archive Handbook a.md", "kb doc archive Handbook a.md"],
   ["kb file list Handbook", "kb doc list Handbook"],
   ["kb wait Handbook", "kb doc wait Handbook"],
-  ["kb test Handbook questions.csv", "kb eval Handbook questions.csv"],
+  ["kb test Handbook leave", "kb search Handbook leave"],
   ["kb app list", "wf profile show"],
   ["kb logout", "kb profile remove NAME"],
   ["kb config set base_url x", "kb login PROFILE --base-url URL"],
@@ -162,6 +162,16 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb save Handbook", "kb backup DIR Handbook"],
   ["kb backup verify bk", "kb backup drill bk KB"],
   ["kb help upload", "kb doc upload --help"],
+  ["kb cp a.md Handbook", "kb doc upload Handbook a.md"],
+  ["kb show a.md Handbook", "kb doc show Handbook a.md"],
+  ["kb push Handbook a.md", "kb doc upload Handbook a.md"],
+  ["kb ls Handbook a.md", "kb doc show Handbook a.md"],
+  ["kb remove document a.md Handbook", "kb doc delete Handbook a.md"],
+  ["kb doc set Handbook a.md author=Bob", "kb metadata set Handbook a.md --set author=Bob"],
+  ["kb backup now Handbook", "kb backup DIR Handbook"],
+  ["wf describe app chat", "wf --app chat app info"],
+  ["wf annotation create q a", "wf annotation create --question q --answer a"],
+  ["wf eval suite.yaml", "wf test run suite.yaml"],
   ["kb rm Handbook a.md", "kb doc delete Handbook a.md"],
   ["kb delete Handbook a.md", "kb doc delete Handbook a.md"],
   ["kb delete Handbook a.md --yes", "kb doc delete Handbook a.md"],
@@ -184,11 +194,11 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["wf ls", "wf logs"],
   ["wf list", "wf logs"],
   ["wf app list", "wf profile show"],
-  ["wf use review", "wf profile use review"],
+  ["kb use work", "kb profile use work"],
   ["wf cancel last --app slow", "wf stop last --app slow"],
   ["wf rerun last", "wf retry last"],
-  ["wf approve TOKEN", "wf form submit TOKEN"],
-  ["wf form approve TOKEN", "wf form submit TOKEN"],
+  ["wf approve last", "wf form submit last --action approve"],
+  ["wf form reject last", "wf form submit last --action reject"],
   ["wf describe RUN", "wf show RUN"],
   ["wf chat hello you", "wf chat send 'hello you'"],
   ["kb auth login work", "kb login work"],
@@ -230,6 +240,12 @@ test("columns behind --json are not taken for a knowledge base or a run", async 
 });
 
 test.each([
+  ["kb doc add H a.md b.md", "hint: files are for `kb doc upload H a.md b.md`"],
+  ["kb doc update H a.md b.md", "hint: files are for `kb doc replace H a.md b.md`"],
+  ["kb doc create H a.md b.md", "hint: files are for `kb doc upload H a.md b.md`"],
+  ["wf logs --filter status=failed", "hint: did you mean --where?"],
+  ["wf api POST /x -d {}", "hint: did you mean --input FILE?"],
+  ["kb search H", "if this is the query: `kb search KB H`"],
   ["kb chunk update H a.md 1 --enabled false", "`kb chunk update H a.md 1 --no-enabled`"],
   ["kb chunk update H a.md 1 --enabled=false", "hint: use --enabled or --no-enabled"],
   ["kb sync H docs --wait", "hint: that is the default, which --no-wait turns off"],
@@ -255,6 +271,8 @@ test.each([
   "wf app create x",
   "wf delete app x",
   "wf run delete ID",
+  "wf app export echo",
+  "wf delete run ID",
   "kb members Handbook",
 ])("%s: the web console does this", async (line) => {
   const { exit, err } = await cli(line.split(" "));
@@ -318,6 +336,7 @@ describe("against a server", () => {
   });
 
   test.each([
+    ["wf run in.json", "hint: all inputs from a file: --inputs @in.json"],
     ["wf run --inputs query=hi", "hint: a single input is --input query=hi"],
     ["wf run query=x --expect outputs.y=1", "hint: an output is named like this: output y"],
     ["kb doc status Handbook a.md", "`kb doc wait Handbook a.md`"],

@@ -179,6 +179,7 @@ const scenes: readonly Scene[] = [
   { line: "kb help upload" },
   { line: "kb cat leave.md" },
   { line: "wf app info echo" },
+  { line: "wf annotation create q a --app chat" },
   { line: "kb doc status Bare leave.md", unless: "the document is in another knowledge base" },
   { line: "kb tag bind Bare nope" },
   { line: "kb tag remove Bare nope", unless: "there is no such tag" },

@@ -95,11 +95,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "unknown flag: --method",
     "did you mean --search-method?",
   ],
-  [
-    ["kb", "doc", "list", "H", "--filter", "x"],
-    "unknown flag: --filter",
-    "did you mean --keyword?",
-  ],
+  [["kb", "doc", "list", "H", "--filter", "x"], "unknown flag: --filter", "did you mean --where?"],
   [
     ["kb", "list", "--out", "f.json"],
     "unknown flag: --out",

@@ -103,7 +103,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     embed: "kb heal",
     validate: "kb check",
     wait: "kb doc wait",
-    test: "kb eval",
+    test: "kb search",
     ask: "kb search",
     grep: "kb search",
     retrieval: "kb search",
@@ -118,6 +118,11 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "doc cat": "kb cat",
     "doc get": "kb cat",
     "doc import": "kb doc upload",
+    "doc push": "kb doc upload",
+    "doc set": "kb metadata set KB DOC --set VALUE",
+    "doc watch": "kb doc wait",
+    "backup now": "kb backup DIR KB",
+    "backup run": "kb backup DIR KB",
     "metadata add": "kb metadata create KB NAME --type TYPE",
     "metadata update": "kb metadata set",
     "metadata unset": "kb metadata set KB DOC --unset FIELD",
@@ -149,13 +154,16 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "test validate": "wf test plan",
     "test create": "wf test init",
     "test approve": "wf test accept",
+    "test update": "wf test accept",
     metrics: "wf stats",
     errors: "wf logs --status failed",
     failures: "wf logs --status failed",
     failed: "wf logs --status failed",
     upload: "wf file upload",
-    approve: "wf form submit",
-    reject: "wf form submit",
+    approve: "wf form submit TOKEN --action approve",
+    reject: "wf form submit TOKEN --action reject",
+    "form approve": "wf form submit TOKEN --action approve",
+    "form reject": "wf form submit TOKEN --action reject",
     answer: "wf form submit",
     submit: "wf form submit",
     resume: "wf form submit",
@@ -178,6 +186,13 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     generate: "wf text create --query QUERY",
     "text-to-audio": "wf audio speak --text TEXT",
     speak: "wf audio speak --text TEXT",
+    tts: "wf audio speak --text TEXT",
+    stt: "wf audio transcribe",
+    complete: "wf text create --query QUERY",
+    eval: "wf test run",
+    monitor: "wf top",
+    dashboard: "wf top",
+    use: "wf profile use PROFILE --app APP",
     "audio-to-text": "wf audio transcribe",
     "human-input": "wf form list",
     "suggested-questions": "wf message suggested",
@@ -205,6 +220,8 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
 /** Lines of both programs; their first word is the program. */
 const linesOfBoth: Readonly<Record<string, string>> = {
   use: "profile use",
+  health: "doctor",
+  ping: "doctor",
   switch: "profile use",
   whoami: "config explain",
   me: "config explain",
@@ -310,14 +327,6 @@ export const verbsFor = (verb: string): readonly string[] => [verb, ...(own(verb
 export const isVerb = (word: string): boolean =>
   verbsFor(word).length > 1 || ["list", "create", "show", "update", "delete"].includes(word);
 
-/** Words for work of each program that the service API does not offer: the web console does. */
-export const consoleWords: Readonly<Record<string, readonly string[]>> = {
-  kb: ["members", "permissions", "share", "pause"],
-  wf: "create new edit update import copy clone delete rm publish deploy design schedule webhook pause".split(
-    " ",
-  ),
-};
-
 /** Commands without arguments, with those that take what follows them. */
 export const linesWithArguments: Readonly<Record<string, string>> = {
   "kb list": "kb doc list",
@@ -328,5 +337,9 @@ export const linesWithArguments: Readonly<Record<string, string>> = {
 /** Commands that take one argument, with those that two are meant for. */
 export const linesForTwo: Readonly<Record<string, string>> = { "kb tag delete": "kb tag unbind" };
 
-/** Commands that make what files are added to, with those that add them. */
-export const linesForFiles: Readonly<Record<string, string>> = { "kb create": "kb doc upload" };
+/** Commands that take no files, with those that do. */
+export const linesForFiles: Readonly<Record<string, string>> = {
+  "kb create": "kb doc upload",
+  "kb doc add": "kb doc upload",
+  "kb doc update": "kb doc replace",
+};

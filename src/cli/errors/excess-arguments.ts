@@ -1,6 +1,6 @@
 import { commandLine, shownLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
-import { flagOf } from "../parse/command.ts";
+import { flagOf, flagParams, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags } from "../parse/shared-flags.ts";
 import { linesForFiles, linesForTwo, linesWithArguments } from "./elsewhere.ts";
@@ -78,7 +78,7 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   if (assigns) return `did you mean ${line({ [assigns]: word })}?`;
   // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
   const meant = Object.keys(meantByWord).find((name) => flags.has(`--${name}`));
-  if (meant !== undefined && !takesFiles(command, word))
+  if (meant !== undefined && !takesFiles(command, word) && !word.includes("="))
     return `quote names with spaces, or ${meantByWord[meant]}: ${line({ [meant]: word })}`;
   if (command.key !== "app" || command.positionals.length > 0) return undefined;
   const [program = "", ...words] = command.words;
@@ -99,16 +99,30 @@ export function choiceFlag({ params }: Command, value: string): string | undefin
 const takesFiles = ({ words }: Command, word: string): boolean =>
   own(linesForFiles, words.join(" ")) !== undefined && /[./]/.test(word);
 
+const makes = ({ words }: Command): boolean => words.at(-1) === "create";
+
+/** The flags that a command without arguments needs, with the words in their order. */
+function requiredFlags(command: Command, words: readonly string[]): string | undefined {
+  const names = flagParams(command).flatMap(([name, param]) =>
+    isRequired(param) && param.kind === "text" ? flagOf(name, param) : [],
+  );
+  if (command.positionals.length > 0 || words.length > names.length) return undefined;
+  const pairs = words.map((word, at) => [names[at] ?? "", word] as const);
+  return commandLine(command.words.join(" "), [], Object.fromEntries(pairs));
+}
+
 function hintOfSeveral(failure: Failure, command: Command): string {
   const { node } = failure;
   const expected = node.registeredArguments.length;
+  const flags = requiredFlags(command, node.args);
+  if (flags !== undefined) return `did you mean ${flags}?`;
   const last = command.positionals.at(-1);
   if (last === undefined) return usageHint(failure);
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const files = node.args.slice(expected);
   const then = own(linesForFiles, nameOf(node));
   if (then !== undefined && files.some((word) => takesFiles(command, word)))
-    return `it is created empty; then add the files: ${commandLine(then, node.args)}`;
+    return `${makes(command) ? "it is created empty; then add the files:" : "files are for"} ${commandLine(then, node.args)}`;
   const first = node.args.slice(0, expected - 1);
   const others = node.args.slice(expected - 1);
   const whole = line([...first, others.join(" ")]);

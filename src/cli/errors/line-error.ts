@@ -5,7 +5,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandsOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
-import { consoleWords, groupOfNoun, isVerb, lineOfWords, linesWithArguments } from "./elsewhere.ts";
+import { groupOfNoun, isVerb, lineOfWords, linesWithArguments } from "./elsewhere.ts";
 import { choiceFlag, excessArguments } from "./excess-arguments.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
@@ -124,6 +124,14 @@ function nearWord(word: string, known: readonly string[]): string | undefined {
   return near === undefined || word.length - near.length > 3 ? undefined : near;
 }
 
+/** Words for work of each program that the service API does not offer: the web console does. */
+const consoleWords: Readonly<Record<string, readonly string[]>> = {
+  kb: ["members", "permissions", "share", "pause"],
+  wf: "create new edit update import export copy clone delete rm publish deploy design schedule webhook pause".split(
+    " ",
+  ),
+};
+
 /** Is this done in the web console only: `wf publish`, `wf app create`, `wf delete app`, `kb members`? */
 function isForConsole({
   word,
@@ -133,8 +141,9 @@ function isForConsole({
   const isApp = (noun: string) => groupOfNoun("wf", noun)?.[1] === "app";
   if (path.length > 0)
     return program === "wf" && isApp(path.join(" ")) && isConsoleWord(program, word);
-  const isOther = groupOfNoun(program, next) !== undefined && !isApp(next);
-  if (isConsoleWord(program, word)) return !isOther;
+  const isOther = (groupOfNoun(program, next)?.length ?? 0) > 1 && !isApp(next);
+  const isOurs = lineOfWords(program, [word]) !== undefined && !isApp(next);
+  if (isConsoleWord(program, word)) return !isOther && !isOurs;
   return program === "wf" && isApp(word) && isConsoleWord(program, next);
 }
 
@@ -169,6 +178,10 @@ function missingArgument(failure: Failure): Explanation {
   const param = missing && command?.params[missing.name];
   const noun = param?.noun ?? param?.listed;
   const withBase = command && withKb(command, node.args);
+  if (withBase && quoted === "query") {
+    const hint = `${usageHint(failure)}; if this is the query: ${shownLine(withBase)}`;
+    return { message: `missing argument: <${quoted}>`, hint };
+  }
   if (withBase) {
     return {
       message: `which ${nouns.kb.title}? <kb> is missing`,

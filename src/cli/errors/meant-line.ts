@@ -40,17 +40,25 @@ export function lineOfNoun(
     lineOfVerb(group, others, commands) ??
     lineOfRoot(group, others, commands) ??
     (isNoun ? lineOfNoun([program], others, commands) : undefined) ??
-    withoutExcess(listOf(group, others, commands)) ??
+    (isVerb(others[0] ?? "") ? undefined : withoutExcess(listOf(group, others, commands))) ??
     helpOf(group, commands)
   );
 }
 
 /** The line for a verb with a knowledge base and a document: `edit Handbook a.md`, `kb show Handbook a.md`. */
 export function lineOfDocument(group: Line, words: Words, commands: Commands): Line | undefined {
-  const [verb = "", base = "", document = ""] = words;
-  const isDocument = isFileName(document) && !isFileName(base) && group.join(" ") === "kb";
-  if (!isDocument || lineOfWords("kb", [verb])?.startsWith("kb doc")) return undefined;
-  return withoutExcess(bestOf(["kb", "doc"], verbsFor(verb), words.slice(1), commands));
+  const [verb = "", first = "", second = "", ...others] = words;
+  const isOfKb = group.join(" ") === "kb" && groupOfNoun("kb", first) === undefined;
+  if (!isOfKb || second === "" || second.startsWith("-")) return undefined;
+  const isSwapped = isFileName(first) && !isFileName(second);
+  if (!isSwapped && (isFileName(first) || !isFileName(second))) return undefined;
+  const args = isSwapped ? [second, first, ...others] : words.slice(1);
+  const line = lineOfWords("kb", [verb]) ?? "";
+  if (line.startsWith("kb sync") || (isSwapped && line.startsWith("kb copy")))
+    return ["kb", "doc", "upload", ...args];
+  if (line.startsWith("kb doc")) return isSwapped ? [...line.split(" "), ...args] : undefined;
+  const verbs = verb === "list" || verb === "ls" ? ["show"] : verbsFor(verb);
+  return withoutExcess(bestOf(["kb", "doc"], verbs, args, commands));
 }
 
 const isFileName = (word: string): boolean => /\.\w{1,5}$/.test(word);
@@ -72,6 +80,8 @@ export function lineOfVerbAndNoun(
   commands: Commands,
 ): Line | undefined {
   if (below.length > 0) return undefined;
+  // `use chat` names an object, and not the kind of one.
+  if (rest.length === 0 && / [A-Z]+$/.test(lineOfWords(program, [verb]) ?? "")) return undefined;
   const group = groupOfNoun(program, noun);
   const isCommand = commandsBelow([program, noun], commands).length > 0;
   if (!group && isCommand && verbsFor(verb).includes("show")) return [program, noun, ...rest];
@@ -186,7 +196,15 @@ function lineOf(group: Line, verb: string, args: Words, commands: Commands): Fit
   const line = lineOfWords(program, [...path, verb]);
   if (line !== undefined) return completed(filled(line, args), commands);
   const isKnown = commandsBelow([...group, verb], commands).length > 0;
-  return isKnown ? completed([...group, verb, ...args], commands) : undefined;
+  return isKnown ? completed([...group, verb, ...inOrder(group, args)], commands) : undefined;
+}
+
+/** Arguments of a document, the knowledge base first. */
+function inOrder(group: Line, [first = "", second = "", ...rest]: Words): Words {
+  const isSwapped = isFileName(first) && second !== "" && !isFileName(second);
+  return group.join(" ") === "kb doc" && isSwapped
+    ? [second, first, ...rest]
+    : [first, second, ...rest].filter((word) => word !== "");
 }
 
 /** A line of the table with the words that follow, a last value of a flag with all that are left. */
@@ -234,7 +252,7 @@ export function listOfMissing(line: Line, typed: Words, commands: Commands): str
     : undefined;
 }
 
-/** A line with the arguments that it lacks as words in capitals, and without any that its command does not take. */
+/** A line with the arguments that it lacks as words in capitals. */
 function completed(line: Line, commands: Commands): Fitted {
   const { command, args } = parted(line, commands);
   if (!command || args.some((word) => word.startsWith("-")))
@@ -242,14 +260,15 @@ function completed(line: Line, commands: Commands): Fitted {
   const withBase = withKb(command, args);
   if (withBase) return { line: withBase, fits: false, excess: false };
   const { positionals, words } = command;
+  // `describe app chat` names the application.
+  const [program = "", group] = words;
+  if (positionals.length === 0 && group === "app" && args.length === 1)
+    return { line: [program, "--app", ...args, ...words.slice(1)], fits: true, excess: false };
   // Commander fills those that are required first.
   const missing = positionals.filter(({ optional }) => !optional).slice(args.length);
   const takesAll = args.length <= positionals.length || positionals.at(-1)?.variadic === true;
   return {
-    line:
-      positionals.length === 0
-        ? words
-        : [...line, ...missing.map(({ word }) => word.toUpperCase())],
+    line: [...line, ...missing.map(({ word }) => word.toUpperCase())],
     fits: takesAll && missing.length === 0,
     excess: !takesAll,
   };

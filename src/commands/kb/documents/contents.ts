@@ -136,7 +136,7 @@ export async function* download(
 ): AsyncGenerator<WrittenFile | Uint8Array> {
   const { dataset_id, document_id, dir, zip } = input;
   if ((dir === undefined) === (zip === undefined)) {
-    throw usage("exactly one of --dir and --zip is required");
+    throw usage("exactly one of --dir and --zip is required", "into this directory: --dir .");
   }
   if (zip === undefined) return yield* writeFiles(input, dir ?? ".", context);
   if (document_id.length > MAX_ZIP_DOCUMENTS) {

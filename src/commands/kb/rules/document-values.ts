@@ -52,7 +52,7 @@ export async function rejectFile(
 /** Throws usage for a document in the place of a batch, which is a number. */
 export async function requireBatch({ input, resolved }: Filling): Promise<Values> {
   const { dataset_id, batch } = input;
-  if (!/^\d/.test(String(batch)))
+  if (/[^\d.]\.\w{1,5}$/.test(String(batch)))
     throw usage(
       `invalid batch: ${JSON.stringify(batch)}`,
       `an upload prints its batch; for a document: ${commandLine("kb doc wait", [String(dataset_id), String(batch)])}`,

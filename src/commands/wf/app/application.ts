@@ -34,14 +34,23 @@ export const knownApplication = (context: Context): Promise<Application | undefi
     throw error;
   });
 
-/** The kinds of applications that commands need, and the hint for the key of another one. */
+/** The kinds of applications that commands need, and what other commands are for. */
 const kinds = {
   workflow: {
     noun: "a workflow",
     modes: /^workflow$/,
+    hint: `run workflows: ${commandLine("wf run")}`,
+  },
+  chat: {
+    noun: "a chat",
+    modes: /chat$|^agent$/,
     hint: `send messages to chat applications: ${commandLine("wf chat send", ["hello"])}`,
   },
-  chat: { noun: "a chat", modes: /chat$|^agent$/, hint: `run workflows: ${commandLine("wf run")}` },
+  completion: {
+    noun: "a text generation application",
+    modes: /^completion$/,
+    hint: `generate text: ${commandLine("wf text create", [], { query: "hello" })}`,
+  },
 };
 
 /** Whether an application of this mode takes messages. */
@@ -50,8 +59,9 @@ export const isChatMode = (mode: string): boolean => kinds.chat.modes.test(mode)
 /** Throws `unsupported` if the key belongs to an application of another kind. */
 export async function requireKind(kind: keyof typeof kinds, context: Context): Promise<void> {
   const { mode } = await context.api.call(getAppInfo, {});
-  const { noun, modes, hint } = kinds[kind];
+  const { noun, modes } = kinds[kind];
   if (mode === undefined || modes.test(mode)) return;
+  const hint = Object.values(kinds).find((each) => each.modes.test(mode))?.hint;
   throw new CliError(
     "unsupported",
     `the key belongs to an application of mode ${mode}, not ${noun}`,

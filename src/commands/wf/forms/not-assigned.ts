@@ -38,6 +38,7 @@ function meantBy(
   // `wf run query = hi`
   const [name = "", mark, ...value] = bare;
   if (mark === "=") return `use --input ${shellQuote(`${name}=${value.join(" ")}`)}`;
+  if (/\.jsonl?$/.test(text)) return `all inputs from a file: --inputs ${shellQuote(`@${text}`)}`;
   if (text.startsWith("{")) return `all inputs as JSON: --inputs ${shellQuote(text)}`;
   const given = new Set(named.map((each) => each.split("=", 1)[0]));
   const open = fields.filter(({ variable }) => !given.has(variable));
