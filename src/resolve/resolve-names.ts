@@ -291,8 +291,14 @@ async function unknownName(
     makes !== undefined && lookup.effect === "writes" && (noun === "kb" || "target_id" in known);
   const create = isMissing ? `, or create it: ${commandLine(makes, [text])}` : "";
   const rules = `names are case-sensitive${isShortPrefix(text) ? ", and of an ID at least 8 characters are needed" : ""}`;
-  const order = noun === "tag" && "target_id" in known ? "; the knowledge base comes first" : "";
-  return notFound(message, `${rules}; run ${run} to see them${create}${order}`);
+  const bases =
+    noun === "tag" && "target_id" in known ? await firstNames(listings.kb, {}, lookup) : [];
+  if (bases.includes(text))
+    return notFound(
+      message,
+      `the knowledge base comes first, and then its tags; ${run} shows tags`,
+    );
+  return notFound(message, `${rules}; run ${run} to see them${create}`);
 }
 
 /** The names of the first page, where a keyword has kept them from being read. */

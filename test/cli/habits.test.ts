@@ -158,6 +158,13 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb run", "wf run"],
   ["kb label Handbook foo", "kb tag bind Handbook foo"],
   ["kb tag Handbook foo", "kb tag bind Handbook foo"],
+  ["kb watch docs", "kb sync KB docs --watch"],
+  ["kb push Handbook docs", "kb sync Handbook docs"],
+  ["kb share Handbook", "kb update Handbook --permission all_team_members"],
+  ["kb metadata update Handbook author writer", "kb metadata rename Handbook author writer"],
+  ["kb metadata add Handbook a.md a=b", "kb metadata set Handbook a.md --set a=b"],
+  ["kb validate .", "kb lint ."],
+  ["kb pull Handbook out.yaml", "kb pull Handbook --output-file out.yaml"],
   ["kb prune Handbook", "kb sync Handbook DIR --prune"],
   ["kb save Handbook", "kb backup DIR Handbook"],
   ["kb backup verify bk", "kb backup drill bk KB"],
@@ -240,6 +247,11 @@ test("columns behind --json are not taken for a knowledge base or a run", async 
 });
 
 test.each([
+  ["wf logs echo", "applications are named by --app: `wf --app echo logs`"],
+  ["kb heal H a.md", "hint: it takes a whole knowledge base: `kb heal H`"],
+  ["kb chunk add H a.md thirty days", "`kb chunk add H a.md --content 'thirty days'`"],
+  ["kb login x --key abc", "hint: use --key-file FILE (- for stdin) or --key-command COMMAND"],
+  ["kb backup H", "if that is a knowledge base: `kb backup DIR H`"],
   ["kb doc add H a.md b.md", "hint: files are for `kb doc upload H a.md b.md`"],
   ["kb doc update H a.md b.md", "hint: files are for `kb doc replace H a.md b.md`"],
   ["kb doc create H a.md b.md", "hint: files are for `kb doc upload H a.md b.md`"],
@@ -336,6 +348,9 @@ describe("against a server", () => {
   });
 
   test.each([
+    ["wf run query hi", "hint: use --input query=hi"],
+    ["wf run --inputs in.json", "hint: a file is --inputs @in.json"],
+    ["kb metadata set Handbook a.md team hr", "`kb metadata set Handbook a.md --set team=hr`"],
     ["wf run in.json", "hint: all inputs from a file: --inputs @in.json"],
     ["wf run --inputs query=hi", "hint: a single input is --input query=hi"],
     ["wf run query=x --expect outputs.y=1", "hint: an output is named like this: output y"],

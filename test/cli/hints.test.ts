@@ -179,6 +179,7 @@ const scenes: readonly Scene[] = [
   { line: "kb help upload" },
   { line: "kb cat leave.md" },
   { line: "wf app info echo" },
+  { line: "kb chunk add 'Hand book' leave.md thirty days" },
   { line: "wf annotation create q a --app chat" },
   { line: "kb doc status Bare leave.md", unless: "the document is in another knowledge base" },
   { line: "kb tag bind Bare nope" },

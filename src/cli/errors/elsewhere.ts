@@ -2,10 +2,8 @@
  * Words of other programs with ours for the same. They are shown as hints and never run: elsewhere a word may
  * do something else. `aliases` of cli/parse has those that run.
  */
-import { own } from "../../lib/json.ts";
-
 /** Verbs, with those that a group may have for them, best first. */
-const verbs: Readonly<Record<string, readonly string[]>> = {
+export const verbs: Readonly<Record<string, readonly string[]>> = {
   get: ["show", "list"],
   ls: ["list"],
   history: ["messages"],
@@ -61,14 +59,14 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
 /**
  * Lines for words behind each program that no command has. What follows fills the words in capitals, in their
  * order, except those that it cannot name (`madeUp`); a line with a flag takes nothing else. The first word of
- * two is our group for the typed noun.
+ * two is our group for the typed noun; `(assignment)` and `(path)` are for what follows.
  */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
     upload: "kb doc upload",
     add: "kb doc upload",
     put: "kb doc upload",
-    load: "kb sync",
+    load: "kb sync KB PATH",
     move: "kb update KB --name NAME",
     dump: "kb export",
     "chunk enable": "kb chunk update KB DOC CHUNK --enabled",
@@ -83,10 +81,13 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     duplicate: "kb copy KB --name NAME",
     rename: "kb update KB --name NAME",
     mv: "kb update KB --name NAME",
-    push: "kb sync",
-    mirror: "kb sync",
-    ingest: "kb sync",
-    watch: "kb sync",
+    push: "kb sync KB PATH",
+    mirror: "kb sync KB PATH",
+    ingest: "kb sync KB PATH",
+    watch: "kb sync KB PATH --watch",
+    share: "kb update KB --permission all_team_members",
+    permission: "kb update KB --permission all_team_members",
+    permissions: "kb update KB --permission all_team_members",
     diff: "kb verify",
     compare: "kb verify",
     restore: "kb backup restore",
@@ -102,6 +103,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     index: "kb heal",
     embed: "kb heal",
     validate: "kb check",
+    "validate (path)": "kb lint",
     wait: "kb doc wait",
     test: "kb search",
     ask: "kb search",
@@ -124,7 +126,9 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "backup now": "kb backup DIR KB",
     "backup run": "kb backup DIR KB",
     "metadata add": "kb metadata create KB NAME --type TYPE",
-    "metadata update": "kb metadata set",
+    "metadata add (assignment)": "kb metadata set KB DOC --set VALUE",
+    "metadata update": "kb metadata rename",
+    "metadata update (assignment)": "kb metadata set KB DOC --set VALUE",
     "metadata unset": "kb metadata set KB DOC --unset FIELD",
     "doc index": "kb heal KB",
     "doc reindex": "kb heal KB",
@@ -193,6 +197,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     monitor: "wf top",
     dashboard: "wf top",
     use: "wf profile use PROFILE --app APP",
+    switch: "wf profile use PROFILE --app APP",
     "audio-to-text": "wf audio transcribe",
     "human-input": "wf form list",
     "suggested-questions": "wf message suggested",
@@ -218,7 +223,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
 };
 
 /** Lines of both programs; their first word is the program. */
-const linesOfBoth: Readonly<Record<string, string>> = {
+export const linesOfBoth: Readonly<Record<string, string>> = {
   use: "profile use",
   health: "doctor",
   ping: "doctor",
@@ -255,7 +260,7 @@ const linesOfBoth: Readonly<Record<string, string>> = {
 };
 
 /** Nouns as other programs write them, in the singular, with our groups; a program is the group of its own objects. */
-const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+export const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
     dataset: "kb",
     kb: "kb",
@@ -308,24 +313,6 @@ const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> 
 
 /** Words in lines that nothing typed fills. */
 export const madeUp: readonly string[] = ["DIR", "URL", "PROFILE"];
-
-/** The group for a noun in the singular or plural: `["kb", "doc"]` for `documents`. */
-export const groupOfNoun = (program: string, noun: string): readonly string[] | undefined =>
-  own(groupsOfNouns[program] ?? {}, noun.replaceAll("_", "-").replace(/s$/, ""))?.split(" ");
-
-/** The line for words behind a program, with a line of their own. */
-export const lineOfWords = (program: string, words: readonly string[]): string | undefined => {
-  const typed = words.join(" ").replaceAll("_", "-");
-  const line = own(linesOfBoth, typed);
-  return own(linesElsewhere[program] ?? {}, typed) ?? (line && `${program} ${line}`);
-};
-
-/** Our verbs for one of another program, best first: itself, then the others. */
-export const verbsFor = (verb: string): readonly string[] => [verb, ...(own(verbs, verb) ?? [])];
-
-/** Is this a verb here or in another program? */
-export const isVerb = (word: string): boolean =>
-  verbsFor(word).length > 1 || ["list", "create", "show", "update", "delete"].includes(word);
 
 /** Commands without arguments, with those that take what follows them. */
 export const linesWithArguments: Readonly<Record<string, string>> = {

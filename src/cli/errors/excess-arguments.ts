@@ -2,11 +2,11 @@ import { commandLine, shownLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { flagOf, flagParams, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { ownFlags } from "../parse/shared-flags.ts";
+import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
 import { linesForFiles, linesForTwo, linesWithArguments } from "./elsewhere.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
-import { lineBehindCommand, lineOfDocument, lineOfVerbAndNoun } from "./meant-line.ts";
+import { isFileName, lineBehindCommand, lineOfDocument, lineOfVerbAndNoun } from "./meant-line.ts";
 
 /** Flags that a word too many can be meant for, and what they do. */
 const meantByWord: Readonly<Record<string, string>> = {
@@ -53,7 +53,9 @@ function otherCommand({ node, commands }: Failure): string | undefined {
     lineBehindCommand(words, node.args, commands);
   if (line) return shownLine(line);
   const other = own(linesWithArguments, words.join(" "));
-  return other === undefined ? undefined : commandLine(other, [node.args.join(" ")]);
+  // `docker logs NAME` names an application.
+  const isName = other === "wf show" && !/\d|^last$/.test(node.args.join(""));
+  return other === undefined || isName ? undefined : commandLine(other, [node.args.join(" ")]);
 }
 
 /** Are the arguments too many by columns? `gh list --json name,id` */
@@ -77,12 +79,19 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   const assigns = word.includes("=") && assignments.find((name) => flags.has(`--${name}`));
   if (assigns) return `did you mean ${line({ [assigns]: word })}?`;
   // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
+  const writes = flagsOf(command).some(({ long }) => long === "--output-file");
+  if (isFileName(word) && writes) return `did you mean ${line({ "output-file": word })}?`;
+  if (isFileName(word) && command.positionals.map((each) => each.word).join(" ") === "kb")
+    return `it takes a whole knowledge base: ${line({})}`;
+  const [program = "", ...words] = command.words;
+  const app =
+    command.key === "app" && command.positionals.length === 0
+      ? `applications are named by --app: ${shownLine([program, "--app", word, ...words])}`
+      : undefined;
   const meant = Object.keys(meantByWord).find((name) => flags.has(`--${name}`));
   if (meant !== undefined && !takesFiles(command, word) && !word.includes("="))
-    return `quote names with spaces, or ${meantByWord[meant]}: ${line({ [meant]: word })}`;
-  if (command.key !== "app" || command.positionals.length > 0) return undefined;
-  const [program = "", ...words] = command.words;
-  return `applications are named by --app: ${shownLine([program, "--app", word, ...words])}`;
+    return `${(meant === "keyword" && app) || "quote names with spaces"}, or ${meantByWord[meant]}: ${line({ [meant]: word })}`;
+  return app;
 }
 
 /** `noWait`, as commander names a flag, is `no-wait`. */
@@ -133,6 +142,14 @@ function hintOfSeveral(failure: Failure, command: Command): string {
     return `${meant}one at a time: ${each.join(", ")}; quote a name with spaces: ${whole}`;
   }
   const kind = command.params[last.name]?.kind;
+  // `kb chunk add Handbook a.md thirty days`
+  const takes = new Set(ownFlags(command).map(({ long }) => long));
+  const flag = ["content", "text"].find((name) => takes.has(`--${name}`));
+  if ((kind === "ref" || last.word === "name") && flag !== undefined && !files.some(isFileName)) {
+    const args = node.args.slice(0, expected);
+    const shown = commandLine(command.words.join(" "), args, { [flag]: files.join(" ") });
+    return `quote names with spaces, or ${meantByWord[flag]}: ${shown}`;
+  }
   if (kind === "text" || kind === "ref")
     return `quote ${kind === "ref" ? "names" : "text"} with spaces: ${whole}`;
   return `pass one ${last.word} at a time: ${line(node.args.slice(0, expected))}`;

@@ -5,15 +5,18 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandsOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
-import { groupOfNoun, isVerb, lineOfWords, linesWithArguments } from "./elsewhere.ts";
+import { linesWithArguments } from "./elsewhere.ts";
 import { choiceFlag, excessArguments } from "./excess-arguments.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import { flagElsewhere, keyFlags } from "./flags-elsewhere.ts";
 import {
+  groupOfNoun,
+  isVerb,
   lineOfArguments,
   lineOfNoun,
   lineOfVerb,
+  lineOfWords,
   listOfMissing,
   meantLine,
   withKb,
@@ -121,12 +124,12 @@ async function meantByUnknown({ word, group, known, rest }: UnknownCommand) {
 /** The nearest word, unless the typed one goes far beyond it. */
 function nearWord(word: string, known: readonly string[]): string | undefined {
   const near = didYouMean(word, known);
-  return near === undefined || word.length - near.length > 3 ? undefined : near;
+  return near === undefined || word.length - near.length > 2 ? undefined : near;
 }
 
 /** Words for work of each program that the service API does not offer: the web console does. */
 const consoleWords: Readonly<Record<string, readonly string[]>> = {
-  kb: ["members", "permissions", "share", "pause"],
+  kb: ["members", "pause"],
   wf: "create new edit update import export copy clone delete rm publish deploy design schedule webhook pause".split(
     " ",
   ),
@@ -214,6 +217,8 @@ function unknownFlag(failure: Failure): Explanation {
   const isOutput = outputFlags.includes(quoted);
   if (isOutput && !known.includes("--output-dir") && !known.includes("--dir"))
     return { message, hint: "results are written to stdout: add > FILE" };
+  if (keyFlags.includes(quoted) && known.includes("--key-file"))
+    return { message, hint: "use --key-file FILE (- for stdin) or --key-command COMMAND" };
   if (keyFlags.includes(quoted) && !known.includes(quoted))
     return {
       message,

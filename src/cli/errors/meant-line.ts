@@ -2,14 +2,43 @@
 import { commandsBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { commandLine } from "../../lib/command-line.ts";
+import { own } from "../../lib/json.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import { groupOfNoun, isVerb, lineOfWords, madeUp, verbsFor } from "./elsewhere.ts";
+import { groupsOfNouns, linesElsewhere, linesOfBoth, madeUp, verbs } from "./elsewhere.ts";
 
 /** Words of a command line, the program first. */
 type Line = readonly string[];
 /** Words without the program and its group, with the commands of the program. */
 type Words = readonly string[];
 type Commands = readonly Command[];
+
+/** The group for a noun in the singular or plural: `["kb", "doc"]` for `documents`. */
+export const groupOfNoun = (program: string, noun: string): readonly string[] | undefined =>
+  own(groupsOfNouns[program] ?? {}, noun.replaceAll("_", "-").replace(/s$/, ""))?.split(" ");
+
+/** The line for words behind a program, with a line of their own, by what follows them. */
+export const lineOfWords = (
+  program: string,
+  words: readonly string[],
+  args: readonly string[] = [],
+): string | undefined => {
+  const typed = words.join(" ").replaceAll("_", "-");
+  const table = linesElsewhere[program] ?? {};
+  const line = own(linesOfBoth, typed);
+  return (
+    (args.some((arg) => arg.includes("=")) ? own(table, `${typed} (assignment)`) : undefined) ??
+    (/^[.~]|[/\\]/.test(args[0] ?? "") ? own(table, `${typed} (path)`) : undefined) ??
+    own(table, typed) ??
+    (line && `${program} ${line}`)
+  );
+};
+
+/** Our verbs for one of another program, best first: itself, then the others. */
+const verbsFor = (verb: string): readonly string[] => [verb, ...(own(verbs, verb) ?? [])];
+
+/** Is this a verb here or in another program? */
+export const isVerb = (word: string): boolean =>
+  verbsFor(word).length > 1 || ["list", "create", "show", "update", "delete"].includes(word);
 
 /**
  * The line for words behind a group such as `["kb", "doc"]`, by what their nouns and verbs are called in other
@@ -61,7 +90,8 @@ export function lineOfDocument(group: Line, words: Words, commands: Commands): L
   return withoutExcess(bestOf(["kb", "doc"], verbs, args, commands));
 }
 
-const isFileName = (word: string): boolean => /\.\w{1,5}$/.test(word);
+/** Does a word look like the name of a file? */
+export const isFileName = (word: string): boolean => /\.\w{1,5}$/.test(word);
 
 /** The help of a group of commands. */
 const helpOf = (group: Line, commands: Commands): Line | undefined =>
@@ -81,7 +111,8 @@ export function lineOfVerbAndNoun(
 ): Line | undefined {
   if (below.length > 0) return undefined;
   // `use chat` names an object, and not the kind of one.
-  if (rest.length === 0 && / [A-Z]+$/.test(lineOfWords(program, [verb]) ?? "")) return undefined;
+  if (rest.length === 0 && / [A-Z]+( |$)/.test(lineOfWords(program, [verb]) ?? ""))
+    return undefined;
   const group = groupOfNoun(program, noun);
   const isCommand = commandsBelow([program, noun], commands).length > 0;
   if (!group && isCommand && verbsFor(verb).includes("show")) return [program, noun, ...rest];
@@ -193,7 +224,7 @@ function bestOf(group: Line, names: Words, args: Words, commands: Commands): Fit
 /** The line for a verb that a group has, or that has a line of its own. */
 function lineOf(group: Line, verb: string, args: Words, commands: Commands): Fitted | undefined {
   const [program = "", ...path] = group;
-  const line = lineOfWords(program, [...path, verb]);
+  const line = lineOfWords(program, [...path, verb], args);
   if (line !== undefined) return completed(filled(line, args), commands);
   const isKnown = commandsBelow([...group, verb], commands).length > 0;
   return isKnown ? completed([...group, verb, ...inOrder(group, args)], commands) : undefined;
@@ -211,7 +242,9 @@ function inOrder(group: Line, [first = "", second = "", ...rest]: Words): Words 
 function filled(line: string, args: Words): Line {
   const words = line.split(" ");
   if (!words.some((each) => /^(--|[A-Z]+$)/.test(each))) return [...words, ...args];
-  const slots = words.filter((each) => /^[A-Z]+$/.test(each) && !madeUp.includes(each));
+  const known = words.filter((each) => /^[A-Z]+$/.test(each) && !madeUp.includes(each));
+  // Of a directory and a knowledge base, a single word is the directory.
+  const slots = args.length === 1 && known.includes("PATH") ? ["PATH"] : known;
   const last = words.at(-2)?.startsWith("--") ? words.at(-1) : undefined;
   return words.map((word) => {
     const at = slots.indexOf(word);

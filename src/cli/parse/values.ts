@@ -230,9 +230,11 @@ function parsed(label: string, source: string): unknown {
   } catch (error) {
     const problem = `is not valid JSON: ${error instanceof Error ? error.message : ""}`;
     const isInput = label === "--inputs" && /^[\w-]+=/.test(source);
-    const hint = isInput
-      ? `a single input is --input ${shellQuote(source)}`
+    const isFile = /\.json$/.test(source);
+    const other = isFile
+      ? `a file is ${label} ${shellQuote(`@${source}`)}`
       : "quote it for the shell or use @file";
+    const hint = isInput ? `a single input is --input ${shellQuote(source)}` : other;
     throw invalidValue(label, source, problem, hint);
   }
 }

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { problemIn } from "../../../api/response.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { CliError, isMissing, usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import type { Files, Host } from "../../../host/host.ts";
 import { newPathInside, pathInside } from "../../../host/safe-path.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
@@ -57,7 +58,7 @@ export async function requireBackup(directory: string, { files }: Host): Promise
     found === undefined
       ? `no backup found in ${directory}`
       : `${join(directory, markName)} is of a format that this version does not read`,
-    "kb backup makes one in a new or empty directory",
+    `kb backup makes one in a new or empty directory; an export is for ${commandLine("kb import", [directory])}`,
   );
 }
 

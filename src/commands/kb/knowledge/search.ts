@@ -88,11 +88,13 @@ export async function* requestedKbs(
   const { dataset_id = [], all = false } = input;
   if (dataset_id.length > 0 === all) {
     const every = commandLine(command, args, { all: true });
-    const one =
-      args.length > 0 && !all
-        ? `, or if that is one: ${commandLine(command, ["DIR", ...args])}`
-        : "";
-    throw usage("name knowledge bases, or pass --all", `${every}${one}`);
+    const one = args.length > 0 && !all ? commandLine(command, ["DIR", ...args]) : undefined;
+    throw usage(
+      "name knowledge bases, or pass --all",
+      one === undefined
+        ? every
+        : `if that is a knowledge base: ${one}; all, to that directory: ${every}`,
+    );
   }
   if (all) yield* context.api.rows(listKnowledgeBases, { include_all: true });
   else for (const id of new Set(dataset_id)) yield { id, name: context.enteredName(id) };

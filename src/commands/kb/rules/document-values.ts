@@ -64,9 +64,14 @@ export async function requireBatch({ input, resolved }: Filling): Promise<Values
 export function asValues(error: unknown, { dataset_id, document_id, set }: Values): unknown {
   const words = [document_id ?? []].flat().map(String);
   const values = words.filter((word) => word.includes("="));
-  if (!(error instanceof CliError) || values.length === 0) return error;
-  const names = words.filter((word) => !values.includes(word));
-  const flags = { set: [...[set ?? []].flat().map(String), ...values] };
+  if (!(error instanceof CliError)) return error;
+  // `set Handbook a.md team hr`
+  const [field = "", value = ""] = words.length > 2 && set === undefined ? words.slice(-2) : [];
+  if (values.length === 0 && (field === "" || /\./.test(field + value))) return error;
+  const assigned = values.length > 0 ? values : [`${field}=${value}`];
+  const names =
+    values.length > 0 ? words.filter((word) => !values.includes(word)) : words.slice(0, -2);
+  const flags = { set: [...[set ?? []].flat().map(String), ...assigned] };
   const documents = names.length > 0 ? names : ["DOC"];
   const line = commandLine("kb metadata set", [String(dataset_id), ...documents], flags);
   return error.with({ hint: `to set values: ${line}` });

@@ -37,6 +37,9 @@ function meantBy(
   const text = bare.join(" ");
   // `wf run query = hi`
   const [name = "", mark, ...value] = bare;
+  // `wf run query hi`
+  if (mark !== undefined && mark !== "=" && fields.some(({ variable }) => variable === name))
+    return `use --input ${shellQuote(`${name}=${bare.slice(1).join(" ")}`)}`;
   if (mark === "=") return `use --input ${shellQuote(`${name}=${value.join(" ")}`)}`;
   if (/\.jsonl?$/.test(text)) return `all inputs from a file: --inputs ${shellQuote(`@${text}`)}`;
   if (text.startsWith("{")) return `all inputs as JSON: --inputs ${shellQuote(text)}`;
