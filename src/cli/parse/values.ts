@@ -230,7 +230,7 @@ function parsed(label: string, source: string): unknown {
   } catch (error) {
     const problem = `is not valid JSON: ${error instanceof Error ? error.message : ""}`;
     const isInput = label === "--inputs" && /^[\w-]+=/.test(source);
-    const isFile = /\.json$/.test(source);
+    const isFile = source.endsWith(".json");
     const other = isFile
       ? `a file is ${label} ${shellQuote(`@${source}`)}`
       : "quote it for the shell or use @file";
