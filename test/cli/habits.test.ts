@@ -3,7 +3,8 @@ import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { parseLine } from "../../src/cli/parse/parser.ts";
 import { linesElsewhere } from "../../src/cli/errors/elsewhere.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { cli } from "../lib/support.ts";
+import { write } from "../lib/directory.ts";
+import { cli, temporaryDirectory } from "../lib/support.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
 
 const kb = await commandsOf("kb");
@@ -158,6 +159,16 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb run", "wf run"],
   ["kb label Handbook foo", "kb tag bind Handbook foo"],
   ["kb tag Handbook foo", "kb tag bind Handbook foo"],
+  ["kb diff ./docs Handbook", "kb status Handbook ./docs"],
+  ["kb diff ./a ./b", "kb verify ./a ./b"],
+  ["kb push ./docs Handbook", "kb sync Handbook ./docs"],
+  ["kb clone Handbook ./out", "kb export Handbook ./out"],
+  ["kb copy Handbook ./out", "kb export Handbook ./out"],
+  ["kb pull Handbook ./out", "kb export Handbook ./out"],
+  ["kb update Handbook name=Manual", "kb update Handbook --name Manual"],
+  ["kb permission Handbook", "kb update Handbook --permission PERMISSION"],
+  ["wf human-input list", "wf form list"],
+  ["wf human-input submit 1", "wf form submit 1"],
   ["kb watch docs", "kb sync KB docs --watch"],
   ["kb push Handbook docs", "kb sync Handbook docs"],
   ["kb share Handbook", "kb update Handbook --permission all_team_members"],
@@ -247,6 +258,10 @@ test("columns behind --json are not taken for a knowledge base or a run", async 
 });
 
 test.each([
+  ["kb api -X GET /datasets", "hint: the method comes first: `kb api GET /datasets`"],
+  ["wf api -XPOST /workflows/run", "`wf api POST /workflows/run`"],
+  ["kb api /datasets -X POST", "`kb api POST /datasets`"],
+  ["kb doc upload H a.md --wait", "hint: it does not wait; then run `kb doc wait KB`"],
   ["wf logs echo", "applications are named by --app: `wf --app echo logs`"],
   ["kb heal H a.md", "hint: it takes a whole knowledge base: `kb heal H`"],
   ["kb chunk add H a.md thirty days", "`kb chunk add H a.md --content 'thirty days'`"],
@@ -363,6 +378,25 @@ describe("against a server", () => {
     const { err } = await run(line);
     expect(err.replaceAll(/\n +/g, " ")).toContain(hint);
     expect(server.seen.filter(({ method }) => method !== "GET")).toEqual([]);
+  });
+
+  test("a file as the value of a text is sent as it is, which a notice says", async () => {
+    const folder = await temporaryDirectory();
+    await write(folder, { "a.md": "Text" });
+    const path = `${folder}/a.md`;
+    const { out, err } = await server.cli([
+      "wf",
+      "run",
+      `query=@${path}`,
+      "--jq",
+      ".outputs.query",
+    ]);
+    expect(out).toBe(`@${path}\n`);
+    expect(err.replaceAll(/\n +/g, " ")).toContain(
+      `query is a text: @${path} is sent as it is; with the content of the file: --input query="$(cat ${path})"`,
+    );
+    const absent = await server.cli(["wf", "run", "query=@ann", "--jq", ".outputs.query"]);
+    expect([absent.out, absent.err]).toEqual(["@ann\n", ""]);
   });
 
   test("a condition that no document meets shows the values that there are", async () => {

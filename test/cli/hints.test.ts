@@ -179,6 +179,8 @@ const scenes: readonly Scene[] = [
   { line: "kb help upload" },
   { line: "kb cat leave.md" },
   { line: "wf app info echo" },
+  { line: "kb pull 'Hand book' $dir/pulled" },
+  { line: "kb doc upload 'Hand book' leave.md --wait" },
   { line: "kb chunk add 'Hand book' leave.md thirty days" },
   { line: "wf annotation create q a --app chat" },
   { line: "kb doc status Bare leave.md", unless: "the document is in another knowledge base" },

@@ -59,7 +59,8 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
 /**
  * Lines for words behind each program that no command has. What follows fills the words in capitals, in their
  * order, except those that it cannot name (`madeUp`); a line with a flag takes nothing else. The first word of
- * two is our group for the typed noun; `(assignment)` and `(path)` are for what follows.
+ * two is our group for the typed noun; `(assignment)`, `(path)` and `(to path)` are for
+ * what follows.
  */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
@@ -78,6 +79,9 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     cp: "kb copy KB --name NAME",
     copy: "kb copy KB --name NAME",
     clone: "kb copy KB --name NAME",
+    "cp (to path)": "kb export",
+    "clone (to path)": "kb export",
+    fetch: "kb export",
     duplicate: "kb copy KB --name NAME",
     rename: "kb update KB --name NAME",
     mv: "kb update KB --name NAME",
@@ -86,10 +90,12 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     ingest: "kb sync KB PATH",
     watch: "kb sync KB PATH --watch",
     share: "kb update KB --permission all_team_members",
-    permission: "kb update KB --permission all_team_members",
-    permissions: "kb update KB --permission all_team_members",
+    permission: "kb update KB --permission PERMISSION",
+    permissions: "kb update KB --permission PERMISSION",
     diff: "kb verify",
+    "diff (path)": "kb status KB PATH",
     compare: "kb verify",
+    "compare (path)": "kb status KB PATH",
     restore: "kb backup restore",
     snapshot: "kb backup DIR KB",
     save: "kb backup DIR KB",
@@ -157,6 +163,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "test list": "wf test plan",
     "test validate": "wf test plan",
     "test create": "wf test init",
+    "test generate": "wf test init",
     "test approve": "wf test accept",
     "test update": "wf test accept",
     metrics: "wf stats",
@@ -199,7 +206,6 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     use: "wf profile use PROFILE --app APP",
     switch: "wf profile use PROFILE --app APP",
     "audio-to-text": "wf audio transcribe",
-    "human-input": "wf form list",
     "suggested-questions": "wf message suggested",
     statistics: "wf stats",
     usage: "wf stats",
@@ -296,6 +302,7 @@ export const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, stri
     application: "wf app",
     workflow: "wf app",
     form: "wf form",
+    "human-input": "wf form",
     file: "wf file",
     conversation: "wf conversation",
     message: "wf message",
@@ -312,7 +319,7 @@ export const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, stri
 };
 
 /** Words in lines that nothing typed fills. */
-export const madeUp: readonly string[] = ["DIR", "URL", "PROFILE"];
+export const madeUp: readonly string[] = ["DIR", "URL", "PROFILE", "PERMISSION"];
 
 /** Commands without arguments, with those that take what follows them. */
 export const linesWithArguments: Readonly<Record<string, string>> = {
@@ -323,6 +330,12 @@ export const linesWithArguments: Readonly<Record<string, string>> = {
 
 /** Commands that take one argument, with those that two are meant for. */
 export const linesForTwo: Readonly<Record<string, string>> = { "kb tag delete": "kb tag unbind" };
+
+/** Commands that write to no directory, with those that do. */
+export const linesForPath: Readonly<Record<string, string>> = {
+  "kb copy": "kb export",
+  "kb pull": "kb export",
+};
 
 /** Commands that take no files, with those that do. */
 export const linesForFiles: Readonly<Record<string, string>> = {

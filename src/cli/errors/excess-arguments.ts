@@ -3,10 +3,16 @@ import { own } from "../../lib/json.ts";
 import { flagOf, flagParams, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
-import { linesForFiles, linesForTwo, linesWithArguments } from "./elsewhere.ts";
+import { linesForFiles, linesForPath, linesForTwo, linesWithArguments } from "./elsewhere.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
-import { isFileName, lineBehindCommand, lineOfDocument, lineOfVerbAndNoun } from "./meant-line.ts";
+import {
+  isFileName,
+  isPath,
+  lineBehindCommand,
+  lineOfDocument,
+  lineOfVerbAndNoun,
+} from "./meant-line.ts";
 
 /** Flags that a word too many can be meant for, and what they do. */
 const meantByWord: Readonly<Record<string, string>> = {
@@ -76,9 +82,13 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   const choice = choiceFlag(command, word);
   if (choice) return `did you mean ${line({ [choice.slice(2).split(" ")[0] ?? ""]: word })}?`;
   const flags = new Set(ownFlags(command).map(({ long }) => long));
+  const [name = "", value = ""] = word.split("=", 2);
+  if (flags.has(`--${name}`) && value !== "") return `did you mean ${line({ [name]: value })}?`;
   const assigns = word.includes("=") && assignments.find((name) => flags.has(`--${name}`));
   if (assigns) return `did you mean ${line({ [assigns]: word })}?`;
   // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
+  const to = own(linesForPath, command.words.join(" "));
+  if (to !== undefined && isPath(word)) return `did you mean ${commandLine(to, node.args)}?`;
   const writes = flagsOf(command).some(({ long }) => long === "--output-file");
   if (isFileName(word) && writes) return `did you mean ${line({ "output-file": word })}?`;
   if (isFileName(word) && command.positionals.map((each) => each.word).join(" ") === "kb")

@@ -18,6 +18,8 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--background": ["--detach"],
   "--no-wait": ["--detach"],
   "--threshold": ["--score-threshold"],
+  "--to": ["--to-profile"],
+  "--batch": ["--each FILE"],
   "--async": ["--detach"],
   "--limit": ["--top-k"],
   "--max-items": ["--limit", "--top-k"],

@@ -241,11 +241,10 @@ function unknownFlag(failure: Failure): Explanation {
   if (near) return { message, hint: `did you mean ${near}?` };
   const choice = command && choiceFlag(command, quoted.replace(/^--?/, ""));
   if (choice) return { message, hint: `did you mean ${choice}?` };
-  if (command?.words[1] === "api" && ["-X", "--method", "--request"].includes(quoted))
-    return {
-      message,
-      hint: `the method comes first: ${commandLine(`${program} api`, ["POST", ...node.args.slice(0, 1)])}`,
-    };
+  if (command?.words[1] === "api" && /^(-X|--method|--request)/.test(failure.quoted))
+    return { message, hint: `the method comes first: ${requestLine(failure)}` };
+  if (quoted === "--wait" && command?.words[1] === "doc")
+    return { message, hint: `it does not wait; then run ${commandLine("kb doc wait", ["KB"])}` };
   const opens = command?.positionals[0]?.name === "dataset_id" && quoted === "--web";
   if (opens)
     return { message, hint: `did you mean ${commandLine("kb open", node.args.slice(0, 1))}?` };
@@ -253,6 +252,15 @@ function unknownFlag(failure: Failure): Explanation {
   const takesInputs = command?.params["input"]?.placeholder === "name=value";
   const inputs = takesInputs ? "inputs of the application are NAME=VALUE; " : "";
   return { message, hint: `${inputs}run ${help} to list the flags` };
+}
+
+/** The line for `api -X POST /datasets`. */
+function requestLine({ program, node, quoted }: Failure): string {
+  const words = node.args.filter((word) => !word.startsWith("-"));
+  const [, attached] = /^(?:-X|--\w+=)([A-Z]+)$/.exec(quoted) ?? [];
+  const method = attached ?? words.find((word) => /^[A-Z]+$/.test(word)) ?? "POST";
+  const path = words.find((word) => word !== method) ?? "PATH";
+  return commandLine(`${program} api`, [method, path]);
 }
 
 /** `-o, --output <format>` without a value. */

@@ -16,6 +16,9 @@ type Commands = readonly Command[];
 export const groupOfNoun = (program: string, noun: string): readonly string[] | undefined =>
   own(groupsOfNouns[program] ?? {}, noun.replaceAll("_", "-").replace(/s$/, ""))?.split(" ");
 
+/** Does a word look like a path: `./docs`? */
+export const isPath = (word = ""): boolean => /^[.~]|[/\\]/.test(word);
+
 /** The line for words behind a program, with a line of their own, by what follows them. */
 export const lineOfWords = (
   program: string,
@@ -27,7 +30,8 @@ export const lineOfWords = (
   const line = own(linesOfBoth, typed);
   return (
     (args.some((arg) => arg.includes("=")) ? own(table, `${typed} (assignment)`) : undefined) ??
-    (/^[.~]|[/\\]/.test(args[0] ?? "") ? own(table, `${typed} (path)`) : undefined) ??
+    (isPath(args[1]) ? own(table, `${typed} (to path)`) : undefined) ??
+    (isPath(args[0]) && !isPath(args[1]) ? own(table, `${typed} (path)`) : undefined) ??
     own(table, typed) ??
     (line && `${program} ${line}`)
   );
@@ -143,7 +147,7 @@ function lineOfRoot([program = "kb", ...path]: Line, words: Words, commands: Com
 }
 
 /** Verbs of every group: those of a program act on something else than the group. */
-const ofObjects = ["list", "show", "create", "update", "delete", "copy"];
+const ofObjects = ["list", "show", "create", "update", "delete", "copy", "export"];
 
 /** What lists or shows the objects of a group, by the number of arguments: `chunks Handbook leave.md`. */
 const listOf = (group: Line, args: Words, commands: Commands): Fitted | undefined =>
@@ -244,7 +248,9 @@ function filled(line: string, args: Words): Line {
   if (!words.some((each) => /^(--|[A-Z]+$)/.test(each))) return [...words, ...args];
   const known = words.filter((each) => /^[A-Z]+$/.test(each) && !madeUp.includes(each));
   // Of a directory and a knowledge base, a single word is the directory.
-  const slots = args.length === 1 && known.includes("PATH") ? ["PATH"] : known;
+  const takesPath = known.includes("PATH");
+  const order = takesPath && isPath(args[0]) && !isPath(args[1]) ? known.toReversed() : known;
+  const slots = args.length === 1 && takesPath ? ["PATH"] : order;
   const last = words.at(-2)?.startsWith("--") ? words.at(-1) : undefined;
   return words.map((word) => {
     const at = slots.indexOf(word);

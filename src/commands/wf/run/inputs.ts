@@ -11,7 +11,7 @@ import {
 } from "../forms/index.ts";
 import type { Field, NamedInputs } from "../forms/index.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { commandLine } from "../../../lib/command-line.ts";
+import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { runParams } from "./command.ts";
@@ -33,6 +33,7 @@ export async function readInputForm(context: Context) {
   const makeInputs: MakeInputs = async ({ input = [], inputs }, from) => {
     try {
       const apps = await appsFor(input, context);
+      if (from === undefined) await noticeLiterals(input, fields, context);
       const values = parseAssignments(input, fields, isObject(inputs) ? inputs : {}, apps);
       checkValues(fields, values);
       await requireFiles(values, context, from);
@@ -53,6 +54,24 @@ async function readFields(context: Context): Promise<readonly Field[]> {
   } catch (error) {
     if (error instanceof ApiError && error.kind !== "auth") await requireKind("workflow", context);
     throw error;
+  }
+}
+
+/** Tells that `query=@a.md` is sent as it is where the input is a text, as curl would read the file. */
+async function noticeLiterals(
+  assignments: readonly string[],
+  fields: readonly Field[],
+  { host, notice }: Context,
+): Promise<void> {
+  for (const assignment of assignments) {
+    const [, name, path = ""] = /^([^=]+)=@(.+)$/s.exec(assignment) ?? [];
+    const isText = fields.some(
+      ({ variable, control }) => variable === name && !/^file|json/.test(control),
+    );
+    if (!isText || !(await host.files.stat(path).catch(() => undefined))?.isFile) continue;
+    await notice(
+      `${name} is a text: @${path} is sent as it is; with the content of the file: --input ${name}="$(cat ${shellQuote(path)})"`,
+    );
   }
 }
 
