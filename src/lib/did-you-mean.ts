@@ -36,6 +36,7 @@ export async function missingPathHint(
   path: string,
   files: { list(path: string): Promise<readonly string[]> },
 ): Promise<string> {
+  if (/^https?:\/\//.test(path)) return "addresses are not fetched: download the file first";
   const names = await files.list(dirname(path)).catch(() => undefined);
   const near = names && didYouMean(basename(path), names);
   if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;

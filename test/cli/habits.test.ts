@@ -91,7 +91,7 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb hit-testing Handbook leave", "kb search Handbook leave"],
   ["kb doc search Handbook leave", "kb search Handbook leave"],
   ["kb find leave", "kb search KB leave"],
-  ["kb doc reindex Handbook a.md", "kb heal Handbook"],
+  ["wf inputs", "wf app parameters"],
   ["kb archive Handbook a.md", "kb doc archive Handbook a.md"],
   ["kb file list Handbook", "kb doc list Handbook"],
   ["kb wait Handbook", "kb doc wait Handbook"],
@@ -169,6 +169,9 @@ const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb permission Handbook", "kb update Handbook --permission PERMISSION"],
   ["wf human-input list", "wf form list"],
   ["wf human-input submit 1", "wf form submit 1"],
+  ["wf lint suite.yaml", "wf test plan suite.yaml"],
+  ["kb tag list Handbook", "kb tag bound Handbook"],
+  ["kb mirror docs Handbook", "kb sync docs Handbook"],
   ["kb watch docs", "kb sync KB docs --watch"],
   ["kb push Handbook docs", "kb sync Handbook docs"],
   ["kb share Handbook", "kb update Handbook --permission all_team_members"],
@@ -262,6 +265,10 @@ test.each([
   ["wf api -XPOST /workflows/run", "`wf api POST /workflows/run`"],
   ["kb api /datasets -X POST", "`kb api POST /datasets`"],
   ["kb doc upload H a.md --wait", "hint: it does not wait; then run `kb doc wait KB`"],
+  ["kb doc reindex H a.md", "what failed; a document is indexed again by `kb doc replace KB DOC"],
+  ["kb doc download H a.md -o a.md", "hint: -o is the format; to a file: > a.md"],
+  ["wf run --stream query=x", "hint: that is the default; --detach starts the run and ends"],
+  ["kb doc list H --grep x", "hint: did you mean --keyword?"],
   ["wf logs echo", "applications are named by --app: `wf --app echo logs`"],
   ["kb heal H a.md", "hint: it takes a whole knowledge base: `kb heal H`"],
   ["kb chunk add H a.md thirty days", "`kb chunk add H a.md --content 'thirty days'`"],
@@ -366,6 +373,7 @@ describe("against a server", () => {
     ["wf run query hi", "hint: use --input query=hi"],
     ["wf run --inputs in.json", "hint: a file is --inputs @in.json"],
     ["kb metadata set Handbook a.md team hr", "`kb metadata set Handbook a.md --set team=hr`"],
+    ["kb doc upload Handbook https://x.example/a.md", "hint: addresses are not fetched"],
     ["wf run in.json", "hint: all inputs from a file: --inputs @in.json"],
     ["wf run --inputs query=hi", "hint: a single input is --input query=hi"],
     ["wf run query=x --expect outputs.y=1", "hint: an output is named like this: output y"],
@@ -395,6 +403,8 @@ describe("against a server", () => {
     expect(err.replaceAll(/\n +/g, " ")).toContain(
       `query is a text: @${path} is sent as it is; with the content of the file: --input query="$(cat ${path})"`,
     );
+    const mistyped = await server.cli(["wf", "run", "query=@b.md", "--jq", ".outputs.query"]);
+    expect(mistyped.err).toBe("query is a text: @b.md is sent as it is\n");
     const absent = await server.cli(["wf", "run", "query=@ann", "--jq", ".outputs.query"]);
     expect([absent.out, absent.err]).toEqual(["@ann\n", ""]);
   });

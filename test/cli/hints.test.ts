@@ -179,6 +179,7 @@ const scenes: readonly Scene[] = [
   { line: "kb help upload" },
   { line: "kb cat leave.md" },
   { line: "wf app info echo" },
+  { line: "kb reindex 'Hand book'" },
   { line: "kb pull 'Hand book' $dir/pulled" },
   { line: "kb doc upload 'Hand book' leave.md --wait" },
   { line: "kb chunk add 'Hand book' leave.md thirty days" },

@@ -153,7 +153,11 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "too many arguments: expected 1, got 2",
     "quote names with spaces: `kb show 'Team Handbook'`",
   ],
-  [["kb", "tag", "list", "HB"], "too many arguments: expected 0", "usage: kb tag list [flags]"],
+  [
+    ["kb", "tag", "list", "HB"],
+    "too many arguments: expected 0",
+    "did you mean `kb tag bound HB`?",
+  ],
   // unknown commands
   [["kb", "tga", "list"], 'unknown command "tga" for kb', "did you mean `kb tag list`?"],
   [["kb", "tag", "lst"], 'unknown command "lst" for kb tag', "did you mean `kb tag list`?"],

@@ -201,6 +201,8 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     stt: "wf audio transcribe",
     complete: "wf text create --query QUERY",
     eval: "wf test run",
+    lint: "wf test plan",
+    validate: "wf test plan",
     monitor: "wf top",
     dashboard: "wf top",
     use: "wf profile use PROFILE --app APP",
@@ -218,7 +220,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     compare: "wf diff",
     export: "wf logs export",
     download: "wf file preview",
-    inputs: "wf app info",
+    inputs: "wf app parameters",
     params: "wf app parameters",
     info: "wf app info",
     "app list": "wf profile show",
@@ -325,6 +327,7 @@ export const madeUp: readonly string[] = ["DIR", "URL", "PROFILE", "PERMISSION"]
 export const linesWithArguments: Readonly<Record<string, string>> = {
   "kb list": "kb doc list",
   "wf chat": "wf chat send",
+  "kb tag list": "kb tag bound",
   "wf logs": "wf show",
 };
 

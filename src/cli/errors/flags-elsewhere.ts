@@ -41,6 +41,8 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--tsv": ["--output tsv"],
   "--wide": ["--output wide"],
   "--search": ["--keyword"],
+  "--grep": ["--keyword"],
+  "--today": ["--since today"],
   "--name": ["--keyword"],
   "--order-by": ["--sort"],
   "--per-page": ["--limit"],

@@ -76,6 +76,11 @@ export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
 const unknownText = ({ word, group }: UnknownCommand): string =>
   `unknown command ${JSON.stringify(word)} for ${group.join(" ")}`;
 
+/** What a suggested command does not do, where a word may mean more. */
+const limits: Readonly<Record<string, string>> = {
+  "kb heal": "it indexes again only what failed; a document is indexed again by",
+};
+
 /**
  * Shows the line, and what lists the first word in capitals that stands for a missing one. Where it has too many
  * arguments, it is the hint for that.
@@ -91,7 +96,9 @@ async function lineHint(
   if (problem && "error" in problem && problem.error.code === "commander.excessArguments")
     return (await lineError(problem)).info.hint ?? "";
   const list = listOfMissing(meant, [word, ...rest], commands);
-  return `did you mean ${shownLine(meant)}?${list === undefined ? "" : ` ${list} lists them`}`;
+  const limit = own(limits, meant.slice(0, 2).join(" "));
+  const again = limit && ` ${limit} ${commandLine("kb doc replace", ["KB", "DOC", "FILE"])}`;
+  return `did you mean ${shownLine(meant)}?${again ?? ""}${list === undefined ? "" : ` ${list} lists them`}`;
 }
 
 /** Why a suggested line cannot be parsed, if it cannot. */
@@ -243,6 +250,9 @@ function unknownFlag(failure: Failure): Explanation {
   if (choice) return { message, hint: `did you mean ${choice}?` };
   if (command?.words[1] === "api" && /^(-X|--method|--request)/.test(failure.quoted))
     return { message, hint: `the method comes first: ${requestLine(failure)}` };
+  const follows = ["--wait", "--follow", "--stream"].includes(quoted);
+  if (follows && command?.words.join(" ") === "wf run")
+    return { message, hint: "that is the default; --detach starts the run and ends" };
   if (quoted === "--wait" && command?.words[1] === "doc")
     return { message, hint: `it does not wait; then run ${commandLine("kb doc wait", ["KB"])}` };
   const opens = command?.positionals[0]?.name === "dataset_id" && quoted === "--web";

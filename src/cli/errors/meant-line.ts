@@ -115,8 +115,8 @@ export function lineOfVerbAndNoun(
 ): Line | undefined {
   if (below.length > 0) return undefined;
   // `use chat` names an object, and not the kind of one.
-  if (rest.length === 0 && / [A-Z]+( |$)/.test(lineOfWords(program, [verb]) ?? ""))
-    return undefined;
+  const known = lineOfWords(program, [verb]) ?? "";
+  if (/ PATH\b/.test(known) || (rest.length === 0 && / [A-Z]+( |$)/.test(known))) return undefined;
   const group = groupOfNoun(program, noun);
   const isCommand = commandsBelow([program, noun], commands).length > 0;
   if (!group && isCommand && verbsFor(verb).includes("show")) return [program, noun, ...rest];

@@ -143,9 +143,13 @@ function formatFor(
   if (requested !== undefined && format === undefined && !isIgnored) {
     const near = didYouMean(requested, offered);
     const isGrid = gridWords.includes(requested) && offered.includes("grid");
+    const isFile = /\.\w{1,5}$/.test(requested);
+    const meant = isFile ? `-o is the format; to a file: > ${requested}` : undefined;
     throw usage(
       `--output ${JSON.stringify(requested)} is not one of ${offered.join(", ")}`,
-      isGrid ? "did you mean grid? A terminal gets it without -o" : near && `did you mean ${near}?`,
+      isGrid
+        ? "did you mean grid? A terminal gets it without -o"
+        : (meant ?? (near && `did you mean ${near}?`)),
     );
   }
   if (jq !== undefined && output !== undefined && !/^jsonl?$/.test(output)) {

@@ -68,10 +68,11 @@ async function noticeLiterals(
     const isText = fields.some(
       ({ variable, control }) => variable === name && !/^file|json/.test(control),
     );
-    if (!isText || !(await host.files.stat(path).catch(() => undefined))?.isFile) continue;
-    await notice(
-      `${name} is a text: @${path} is sent as it is; with the content of the file: --input ${name}="$(cat ${shellQuote(path)})"`,
-    );
+    if (!isText || !/[./\\]/.test(path)) continue;
+    const isFile = (await host.files.stat(path).catch(() => undefined))?.isFile === true;
+    const content = `--input ${name}="$(cat ${shellQuote(path)})"`;
+    const instead = isFile ? `; with the content of the file: ${content}` : "";
+    await notice(`${name} is a text: @${path} is sent as it is${instead}`);
   }
 }
 
