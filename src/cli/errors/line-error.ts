@@ -78,7 +78,7 @@ const unknownText = ({ word, group }: UnknownCommand): string =>
 
 /** What a suggested command does not do, where a word may mean more. */
 const limits: Readonly<Record<string, string>> = {
-  "kb heal": "it indexes again only what failed; a document is indexed again by",
+  "kb heal": "It indexes again only what failed; a document is indexed again by",
 };
 
 /**

@@ -61,12 +61,14 @@ export async function requireBatch({ input, resolved }: Filling): Promise<Values
 }
 
 /** The error for a document that was not found, where the value of a field stands in the place of its name. */
-export function asValues(error: unknown, { dataset_id, document_id, set }: Values): unknown {
+export function asValues(error: unknown, input: Values): unknown {
+  const { dataset_id, document_id, set, unset } = input;
   const words = [document_id ?? []].flat().map(String);
   const values = words.filter((word) => word.includes("="));
   if (!(error instanceof CliError)) return error;
   // `set Handbook a.md team hr`
-  const [field = "", value = ""] = words.length > 2 && set === undefined ? words.slice(-2) : [];
+  const [field = "", value = ""] =
+    words.length > 2 && (set ?? unset) === undefined ? words.slice(-2) : [];
   if (values.length === 0 && (field === "" || /\./.test(field + value))) return error;
   const assigned = values.length > 0 ? values : [`${field}=${value}`];
   const names =
