@@ -179,6 +179,10 @@ const scenes: readonly Scene[] = [
   { line: "kb help upload" },
   { line: "kb cat leave.md" },
   { line: "wf app info echo" },
+  { line: "kb sync status 'Hand book' $dir/docs" },
+  { line: "wf stats 7d" },
+  { line: "wf publish" },
+  { line: "wf run delete x" },
   { line: "kb reindex 'Hand book'" },
   { line: "kb pull 'Hand book' $dir/pulled" },
   { line: "kb doc upload 'Hand book' leave.md --wait" },
@@ -405,6 +409,11 @@ test("a line that cannot be parsed keeps its profile in the hint", async () => {
 /** Calls that no line above reaches, and why. The tests named there assert the commands as text. */
 const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
   ["commands/kb/check/check.ts", "command, args", "is in rows: damage.test.ts"],
+  [
+    "commands/kb/backup/snapshots.ts",
+    "kb backup restore",
+    "needs a restore that is not interrupted: undo.test.ts",
+  ],
   ["api/api-error.ts", "kb doc list", "needs a server with a database of vectors"],
   ["commands/shared/sandbox/sandbox.ts", "", "needs a shell on a terminal: process.test.ts"],
   ["commands/kb/rules/document-values.ts", "kb doc upload", "needs a file: uploads.test.ts"],

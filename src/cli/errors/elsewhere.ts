@@ -129,6 +129,10 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "doc push": "kb doc upload",
     "doc set": "kb metadata set KB DOC --set VALUE",
     "doc watch": "kb doc wait",
+    "sync status": "kb status",
+    "sync diff": "kb status",
+    "sync start": "kb sync",
+    "sync now": "kb sync",
     "backup now": "kb backup DIR KB",
     "backup run": "kb backup DIR KB",
     "metadata add": "kb metadata create KB NAME --type TYPE",
@@ -162,6 +166,10 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "log watch": "wf logs --follow",
     "test list": "wf test plan",
     "test validate": "wf test plan",
+    "run logs": "wf show",
+    "run info": "wf show",
+    "run help": "wf run --help",
+    "run last": "wf retry last",
     "test create": "wf test init",
     "test generate": "wf test init",
     "test approve": "wf test accept",
@@ -322,27 +330,3 @@ export const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, stri
 
 /** Words in lines that nothing typed fills. */
 export const madeUp: readonly string[] = ["DIR", "URL", "PROFILE", "PERMISSION"];
-
-/** Commands without arguments, with those that take what follows them. */
-export const linesWithArguments: Readonly<Record<string, string>> = {
-  "kb list": "kb doc list",
-  "wf chat": "wf chat send",
-  "kb tag list": "kb tag bound",
-  "wf logs": "wf show",
-};
-
-/** Commands that take one argument, with those that two are meant for. */
-export const linesForTwo: Readonly<Record<string, string>> = { "kb tag delete": "kb tag unbind" };
-
-/** Commands that write to no directory, with those that do. */
-export const linesForPath: Readonly<Record<string, string>> = {
-  "kb copy": "kb export",
-  "kb pull": "kb export",
-};
-
-/** Commands that take no files, with those that do. */
-export const linesForFiles: Readonly<Record<string, string>> = {
-  "kb create": "kb doc upload",
-  "kb doc add": "kb doc upload",
-  "kb doc update": "kb doc replace",
-};

@@ -1,9 +1,8 @@
-import { commandLine, shownLine } from "../../lib/command-line.ts";
+import { commandLine, shellQuote, shownLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { flagOf, flagParams, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
-import { linesForFiles, linesForPath, linesForTwo, linesWithArguments } from "./elsewhere.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import {
@@ -12,7 +11,32 @@ import {
   lineBehindCommand,
   lineOfDocument,
   lineOfVerbAndNoun,
+  lineOfWords,
 } from "./meant-line.ts";
+
+/** Commands without arguments, with those that take what follows them. */
+export const linesWithArguments: Readonly<Record<string, string>> = {
+  "kb list": "kb doc list",
+  "wf chat": "wf chat send",
+  "kb tag list": "kb tag bound",
+  "wf logs": "wf show",
+};
+
+/** Commands that take one argument, with those that two are meant for. */
+const linesForTwo: Readonly<Record<string, string>> = { "kb tag delete": "kb tag unbind" };
+
+/** Commands that write to no directory, with those that do. */
+const linesForPath: Readonly<Record<string, string>> = {
+  "kb copy": "kb export",
+  "kb pull": "kb export",
+};
+
+/** Commands that take no files, with those that do. */
+const linesForFiles: Readonly<Record<string, string>> = {
+  "kb create": "kb doc upload",
+  "kb doc add": "kb doc upload",
+  "kb doc update": "kb doc replace",
+};
 
 /** Flags that a word too many can be meant for, and what they do. */
 const meantByWord: Readonly<Record<string, string>> = {
@@ -42,6 +66,7 @@ export function excessArguments(failure: Failure): Explanation {
   if (meant !== undefined) return { message, hint: `did you mean ${meant}?` };
   if (!command) return { message, hint: usageHint(failure) };
   const hint =
+    hintOfTime(failure) ??
     (node.args.length === expected + 1 ? hintOfOne(failure, command) : undefined) ??
     hintOfSeveral(failure, command);
   return { message, hint };
@@ -50,7 +75,11 @@ export function excessArguments(failure: Failure): Explanation {
 /** The command that takes these arguments: `kb list documents Handbook`, `wf chat hello`. */
 function otherCommand({ node, commands }: Failure): string | undefined {
   const words = nameOf(node).split(" ");
-  const [program = "", verb = ""] = words;
+  const [program = "", verb = "", ...below] = words;
+  const [first = "", ...rest] = node.args;
+  // `kb sync status Handbook docs`
+  const known = below.length === 0 ? lineOfWords(program, [verb, first]) : undefined;
+  if (known !== undefined) return shownLine([...known.split(" "), ...rest]);
   const makesNew = own(linesForFiles, words.join(" ")) !== undefined;
   const ofDocument = words.length === 2 && !makesNew ? [verb, ...node.args] : [];
   const line =
@@ -62,6 +91,15 @@ function otherCommand({ node, commands }: Failure): string | undefined {
   // `docker logs NAME` names an application.
   const isName = other === "wf show" && !/\d|^last$/.test(node.args.join(""));
   return other === undefined || isName ? undefined : commandLine(other, [node.args.join(" ")]);
+}
+
+/** The hint for a time of several words without quotes: `--since 7 days`. */
+function hintOfTime({ node }: Failure): string | undefined {
+  const words = node.args.slice(node.registeredArguments.length);
+  const name = ["since", "until"].find((each) => typeof node.opts()[each] === "string");
+  if (name === undefined || !/^(minute|hour|day|week|month)s?$|^ago$/.test(words[0] ?? "")) return;
+  const text = [String(node.opts()[name]), ...words.filter((word) => word !== "ago"), "ago"];
+  return `quote a time of several words: --${name} ${shellQuote(text.join(" "))}`;
 }
 
 /** Are the arguments too many by columns? `gh list --json name,id` */
@@ -94,6 +132,8 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   if (isFileName(word) && command.positionals.map((each) => each.word).join(" ") === "kb")
     return `it takes a whole knowledge base: ${line({})}`;
   const [program = "", ...words] = command.words;
+  if (/^\d+[smhdw]$/.test(word) && flags.has("--since"))
+    return `did you mean ${line({ since: word })}?`;
   const app =
     command.key === "app" && command.positionals.length === 0
       ? `applications are named by --app: ${shownLine([program, "--app", word, ...words])}`

@@ -5,13 +5,14 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandsOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
-import { linesWithArguments } from "./elsewhere.ts";
-import { choiceFlag, excessArguments } from "./excess-arguments.ts";
+import { choiceFlag, excessArguments, linesWithArguments } from "./excess-arguments.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import { flagElsewhere, keyFlags } from "./flags-elsewhere.ts";
 import {
   groupOfNoun,
+  isFileName,
+  isPath,
   isVerb,
   lineOfArguments,
   lineOfNoun,
@@ -65,9 +66,12 @@ export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
     ({ words, positionals: [first] }) =>
       words.join(" ") === `${program} ${word}` && ["run", "task"].includes(first?.word ?? ""),
   );
-  const isWord = isVerb(word) || lineOfWords(program, [...objects.slice(1), word]) !== undefined;
+  const isOwn = lineOfWords(program, [...group.slice(1), word]) !== undefined;
+  const isWord =
+    isOwn || isVerb(word) || lineOfWords(program, [...objects.slice(1), word]) !== undefined;
   const isOther = isWord || (takesRun && objects !== group);
-  const meant = isOther ? lineOfVerb(objects, [word, ...rest], commands) : undefined;
+  const words = [word, ...rest];
+  const meant = isOther ? lineOfVerb(isOwn ? group : objects, words, commands) : undefined;
   if (meant) throw usage(unknownText(problem), await lineHint(meant, problem));
   if (objects !== group && isConsoleWord(program, word))
     throw usage(unknownText(problem), consoleHint(program));
@@ -152,7 +156,9 @@ function isForConsole({
   if (path.length > 0)
     return program === "wf" && isApp(path.join(" ")) && isConsoleWord(program, word);
   const isOther = (groupOfNoun(program, next)?.length ?? 0) > 1 && !isApp(next);
-  const isOurs = lineOfWords(program, [word]) !== undefined && !isApp(next);
+  // `export echo` names an application, and `export runs.jsonl` a file.
+  const namesFile = next === "" || isPath(next) || isFileName(next);
+  const isOurs = lineOfWords(program, [word]) !== undefined && namesFile;
   if (isConsoleWord(program, word)) return !isOther && !isOurs;
   return program === "wf" && isApp(word) && isConsoleWord(program, next);
 }

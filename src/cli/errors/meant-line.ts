@@ -299,8 +299,14 @@ function completed(line: Line, commands: Commands): Fitted {
   const withBase = withKb(command, args);
   if (withBase) return { line: withBase, fits: false, excess: false };
   const { positionals, words } = command;
-  // `describe app chat` names the application.
+  // `describe app chat` and `start echo` name the application.
   const [program = "", group] = words;
+  if (words.join(" ") === "wf run" && args[0] !== undefined && !args[0].includes("="))
+    return {
+      line: [program, "--app", args[0], "run", ...args.slice(1)],
+      fits: true,
+      excess: false,
+    };
   if (positionals.length === 0 && group === "app" && args.length === 1)
     return { line: [program, "--app", ...args, ...words.slice(1)], fits: true, excess: false };
   // Commander fills those that are required first.

@@ -81,7 +81,7 @@ export const workflowStats = task({
 });
 
 export const costParams = {
-  prices: local.text("YAML file with the prices of models", {
+  prices: local.text("YAML file: models: {gpt-4o: {input: 2.5, output: 10}}, per million tokens", {
     placeholder: "file",
     required,
     length: [1, 4096],

@@ -7,7 +7,8 @@ export type Prices = Awaited<ReturnType<typeof readPrices>>;
 
 /** Reads a file of prices. Throws `usage` with the line of a mistake. */
 export async function readPrices(path: string, files: Files) {
-  const hint = "see 'Costs' in docs/logs.md for an example";
+  const hint =
+    "for example, per million tokens: models: { gpt-4o: { input: 2.50, output: 10.00 } }";
   const about = { label: `--prices ${path}`, hint, keysHint: hint };
   const { nodes, contents, error } = await readYamlNodes(path, files, about);
   if (contents === null) throw error("the file is empty");
