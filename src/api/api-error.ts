@@ -83,32 +83,26 @@ const quotaCodes =
 /** Whether a code means an exceeded quota, in a response or in an `error` event. */
 export const isQuotaCode = (code: string): boolean => quotaCodes.test(code);
 
-/** Codes for a key of another type of application (server §15.1, §16), and what the server means. */
-const ofWorkflow = commandLine("wf run");
-const ofChat = commandLine("wf chat send", ["hello"]);
-const ofText = commandLine("wf text create", [], { query: "hello" });
+/** Kinds of applications by the code for the key of another (server §15.1, §16): the command of each, and what it is for. */
+const kindsByCode = {
+  not_workflow_app: { noun: "a workflow", command: `a workflow: ${commandLine("wf run")}` },
+  not_chat_app: {
+    noun: "a chat application",
+    command: `a chat application: ${commandLine("wf chat send", ["hello"])}`,
+  },
+  not_completion_app: {
+    noun: "a text generation application",
+    command: `text generation: ${commandLine("wf text create", [], { query: "hello" })}`,
+  },
+};
+
+/** What the server means by these codes. */
 const wrongApps = new Map<string, Pick<Explanation, "text" | "hint">>([
-  [
-    "not_workflow_app",
-    {
-      text: "this needs the key of a workflow",
-      hint: `a chat application: ${ofChat}, text generation: ${ofText}; or select another with --app`,
-    },
-  ],
-  [
-    "not_chat_app",
-    {
-      text: "this needs the key of a chat application",
-      hint: `a workflow: ${ofWorkflow}, text generation: ${ofText}; or select another with --app`,
-    },
-  ],
-  [
-    "not_completion_app",
-    {
-      text: "this needs the key of a text generation application",
-      hint: `a workflow: ${ofWorkflow}, a chat application: ${ofChat}; or select another with --app`,
-    },
-  ],
+  ...Object.entries(kindsByCode).map(([code, kind]) => {
+    const others = Object.values(kindsByCode).filter((each) => each !== kind);
+    const hint = `${others.map(({ command }) => command).join(", ")}; or select another with --app`;
+    return [code, { text: `this needs the key of ${kind.noun}`, hint }] as const;
+  }),
   ["app_unavailable", {}],
   ["agent_not_published", {}],
 ]);

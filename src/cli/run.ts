@@ -104,14 +104,14 @@ async function requireMeant(
 ): Promise<void> {
   const { words: group, positionals, params } = command;
   const [name = ""] = positionals.map((each) => each.name);
-  const [word, ...rest] = positionals
-    .flatMap((each) => typed[each.name] ?? [])
-    .filter((each) => typeof each === "string");
-  if (word === undefined) return;
+  const [word] = [typed[name]].flat();
+  if (typeof word !== "string") return;
   const known = commandsBelow(group, commands).flatMap(({ words }) => words[group.length] ?? []);
   const mayBeWord = known.length > 0 && params[name]?.kind === "text";
   const lacksName = params[name]?.placeholder === "name=value" && !word.includes("=");
   if (!mayBeWord && !lacksName) return;
+  const [, ...others] = positionals.flatMap((each) => typed[each.name] ?? []);
+  const rest = others.filter((each) => typeof each === "string");
   const { requireNoVerb } = await import("./errors/line-error.ts");
   await requireNoVerb({ word, group, known, rest });
 }

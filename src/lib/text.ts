@@ -84,3 +84,9 @@ export const NEWEST = "last";
 
 /** A name of a document with `/` for `∕` (U+2215), which the names of uploaded files have instead. */
 export const withSlashes = (name: string): string => name.replaceAll("∕", "/");
+
+/** Does a word look like the name of a file: `a.md`? */
+export const isFileName = (word: string): boolean => /\.\w{1,5}$/.test(word);
+
+/** Does a word look like a path: `./docs`? */
+export const isPath = (word = ""): boolean => /^[.~]|[/\\]/.test(word);

@@ -181,7 +181,6 @@ const scenes: readonly Scene[] = [
   { line: "wf app info echo" },
   { line: "kb sync status 'Hand book' $dir/docs" },
   { line: "wf stats 7d" },
-  { line: "wf publish" },
   { line: "wf run delete x" },
   { line: "kb reindex 'Hand book'" },
   { line: "kb pull 'Hand book' $dir/pulled" },

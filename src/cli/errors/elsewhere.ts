@@ -2,12 +2,12 @@
  * Words of other programs with ours for the same. They are shown as hints and never run: elsewhere a word may
  * do something else. `aliases` of cli/parse has those that run.
  */
+
 /** Verbs, with those that a group may have for them, best first. */
 export const verbs: Readonly<Record<string, readonly string[]>> = {
   get: ["show", "list"],
   ls: ["list"],
   history: ["messages"],
-  messages: ["messages"],
   tail: ["watch"],
   follow: ["watch"],
   describe: ["show"],
@@ -48,8 +48,6 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
   abort: ["stop"],
   rerun: ["retry"],
   restart: ["retry"],
-  approve: ["submit"],
-  reject: ["submit"],
   answer: ["submit"],
   unset: ["delete"],
   invoke: ["run"],
@@ -59,11 +57,12 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
 /**
  * Lines for words behind each program that no command has. What follows fills the words in capitals, in their
  * order, except those that it cannot name (`madeUp`); a line with a flag takes nothing else. The first word of
- * two is our group for the typed noun; `(assignment)`, `(path)` and `(to path)` are for
- * what follows.
+ * two is our group for the typed noun; `(assignment)`, `(path)` and `(to path)` are for what follows.
  */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
+    use: "kb profile use",
+    switch: "kb profile use",
     upload: "kb doc upload",
     add: "kb doc upload",
     put: "kb doc upload",
@@ -165,7 +164,6 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "log show": "wf show",
     "log watch": "wf logs --follow",
     "test list": "wf test plan",
-    "test validate": "wf test plan",
     "run logs": "wf show",
     "run info": "wf show",
     "run help": "wf run --help",
@@ -181,8 +179,6 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     upload: "wf file upload",
     approve: "wf form submit TOKEN --action approve",
     reject: "wf form submit TOKEN --action reject",
-    "form approve": "wf form submit TOKEN --action approve",
-    "form reject": "wf form submit TOKEN --action reject",
     answer: "wf form submit",
     submit: "wf form submit",
     resume: "wf form submit",
@@ -191,14 +187,10 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     rate: "wf message feedback MESSAGE --rating like",
     like: "wf message feedback MESSAGE --rating like",
     dislike: "wf message feedback MESSAGE --rating dislike",
-    "message rate": "wf message feedback MESSAGE --rating like",
-    "message like": "wf message feedback MESSAGE --rating like",
-    "message dislike": "wf message feedback MESSAGE --rating dislike",
     "feedback create": "wf message feedback MESSAGE --rating like",
     "feedback send": "wf message feedback MESSAGE --rating like",
     "message list": "wf conversation messages",
     "message show": "wf message --help",
-    "message send": "wf chat send",
     "chat-message": "wf chat send",
     "chat-messages": "wf chat send",
     "completion-messages": "wf text create --query QUERY",
@@ -240,10 +232,8 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
 
 /** Lines of both programs; their first word is the program. */
 export const linesOfBoth: Readonly<Record<string, string>> = {
-  use: "profile use",
   health: "doctor",
   ping: "doctor",
-  switch: "profile use",
   whoami: "config explain",
   me: "config explain",
   settings: "config explain",

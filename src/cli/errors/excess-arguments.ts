@@ -1,18 +1,12 @@
 import { commandLine, shellQuote, shownLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
+import { isFileName, isPath } from "../../lib/text.ts";
 import { flagOf, flagParams, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
-import {
-  isFileName,
-  isPath,
-  lineBehindCommand,
-  lineOfDocument,
-  lineOfVerbAndNoun,
-  lineOfWords,
-} from "./meant-line.ts";
+import { lineBehindCommand, lineOfDocument, lineOfVerbAndNoun, lineOfWords } from "./meant-line.ts";
 
 /** Commands without arguments, with those that take what follows them. */
 export const linesWithArguments: Readonly<Record<string, string>> = {
@@ -118,13 +112,12 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   if (given !== undefined && ["true", "false"].includes(word))
     return `flags take no value: ${line({ [`${word === "true" ? "" : "no-"}${kebab(given)}`]: true })}`;
   const choice = choiceFlag(command, word);
-  if (choice) return `did you mean ${line({ [choice.slice(2).split(" ")[0] ?? ""]: word })}?`;
-  const flags = new Set(ownFlags(command).map(({ long }) => long));
+  if (choice !== undefined) return `did you mean ${line({ [choice]: word })}?`;
+  const flags = longFlags(command);
   const [name = "", value = ""] = word.split("=", 2);
   if (flags.has(`--${name}`) && value !== "") return `did you mean ${line({ [name]: value })}?`;
   const assigns = word.includes("=") && assignments.find((name) => flags.has(`--${name}`));
   if (assigns) return `did you mean ${line({ [assigns]: word })}?`;
-  // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
   const to = own(linesForPath, command.words.join(" "));
   if (to !== undefined && isPath(word)) return `did you mean ${commandLine(to, node.args)}?`;
   const writes = flagsOf(command).some(({ long }) => long === "--output-file");
@@ -138,6 +131,7 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
     command.key === "app" && command.positionals.length === 0
       ? `applications are named by --app: ${shownLine([program, "--app", word, ...words])}`
       : undefined;
+  // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
   const meant = Object.keys(meantByWord).find((name) => flags.has(`--${name}`));
   if (meant !== undefined && !takesFiles(command, word) && !word.includes("="))
     return `${(meant === "keyword" && app) || "quote names with spaces"}, or ${meantByWord[meant]}: ${line({ [meant]: word })}`;
@@ -148,11 +142,13 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
 const kebab = (name: string): string =>
   name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** The flag with one of a few values, and the value: `--rating like`. */
+const longFlags = (command: Command): ReadonlySet<string | undefined> =>
+  new Set(ownFlags(command).map(({ long }) => long));
+
+/** The flag that takes this as one of a few values: `rating` for `like`. */
 export function choiceFlag({ params }: Command, value: string): string | undefined {
-  const [name, param] =
-    Object.entries(params).find(([, { choices }]) => choices?.includes(value)) ?? [];
-  return name === undefined || !param ? undefined : `--${flagOf(name, param)} ${value}`;
+  const [found] = Object.entries(params).filter(([, { choices }]) => choices?.includes(value));
+  return found && flagOf(...found);
 }
 
 const takesFiles = ({ words }: Command, word: string): boolean =>
@@ -193,7 +189,7 @@ function hintOfSeveral(failure: Failure, command: Command): string {
   }
   const kind = command.params[last.name]?.kind;
   // `kb chunk add Handbook a.md thirty days`
-  const takes = new Set(ownFlags(command).map(({ long }) => long));
+  const takes = longFlags(command);
   const flag = ["content", "text"].find((name) => takes.has(`--${name}`));
   if ((kind === "ref" || last.word === "name") && flag !== undefined && !files.some(isFileName)) {
     const args = node.args.slice(0, expected);

@@ -1,6 +1,7 @@
 import { CliError, usage } from "../../errors.ts";
 import { commandLine, shownLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
+import { isFileName, isPath } from "../../lib/text.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandsOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
@@ -11,8 +12,6 @@ import type { Explanation, Failure } from "./failure.ts";
 import { flagElsewhere, keyFlags } from "./flags-elsewhere.ts";
 import {
   groupOfNoun,
-  isFileName,
-  isPath,
   isVerb,
   lineOfArguments,
   lineOfNoun,
@@ -34,13 +33,15 @@ const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> 
   "commander.excessArguments": excessArguments,
 };
 
+const commandsFor = (program: string | undefined) => commandsOf(program === "wf" ? "wf" : "kb");
+
 /** The usage error for a line that cannot be parsed; it suggests the nearest valid words. */
 export async function lineError(problem: LineProblem): Promise<CliError> {
   if ("word" in problem) return unknownCommand(problem);
   const { error, program } = problem;
   // Only words can be those of another command.
   const isOfWords = error.code === "commander.excessArguments";
-  const commands = isOfWords ? await commandsOf(program === "wf" ? "wf" : "kb") : [];
+  const commands = isOfWords ? await commandsFor(program) : [];
   const failure = { ...problem, commands, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
   const explain = explanations[error.code] ?? invalidLine;
   const { message, hint } = explain(failure);
@@ -60,7 +61,7 @@ async function unknownCommand(problem: UnknownCommand): Promise<CliError> {
 export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
   const { word, group, rest } = problem;
   const [program = "kb", noun = ""] = group;
-  const commands = await commandsOf(program === "wf" ? "wf" : "kb");
+  const commands = await commandsFor(program);
   const objects = problem.known.length > 0 ? group : (groupOfNoun(program, noun) ?? group);
   const takesRun = commands.some(
     ({ words, positionals: [first] }) =>
@@ -95,7 +96,7 @@ async function lineHint(
 ): Promise<string> {
   if (meant === undefined)
     return `run ${commandLine(group.join(" "), [], { help: true })} to list the commands`;
-  const commands = await commandsOf(meant[0] === "wf" ? "wf" : "kb");
+  const commands = await commandsFor(meant[0]);
   const problem = problemOf(meant, commands);
   if (problem && "error" in problem && problem.error.code === "commander.excessArguments")
     return (await lineError(problem)).info.hint ?? "";
@@ -119,7 +120,7 @@ function problemOf(line: readonly string[], commands: readonly Command[]): LineP
 async function meantByUnknown({ word, group, known, rest }: UnknownCommand) {
   const [program = "kb"] = group;
   const words = [word, ...rest];
-  const commands = await commandsOf(program === "wf" ? "wf" : "kb");
+  const commands = await commandsFor(program);
   const near = nearWord(word, known);
   const nearLine = near === undefined ? undefined : [...group, near].join(" ");
   const hasArgument = rest[0] !== undefined && !rest[0].startsWith("-");
@@ -252,8 +253,9 @@ function unknownFlag(failure: Failure): Explanation {
     return { message, hint: `it is for commands that list; ${usageHint(failure)}` };
   const near = same || (quoted.startsWith("--") && didYouMean(quoted, [...known, "--help"]));
   if (near) return { message, hint: `did you mean ${near}?` };
-  const choice = command && choiceFlag(command, quoted.replace(/^--?/, ""));
-  if (choice) return { message, hint: `did you mean ${choice}?` };
+  const value = quoted.replace(/^--?/, "");
+  const choice = command && choiceFlag(command, value);
+  if (choice !== undefined) return { message, hint: `did you mean --${choice} ${value}?` };
   if (command?.words[1] === "api" && /^(-X|--method|--request)/.test(failure.quoted))
     return { message, hint: `the method comes first: ${requestLine(failure)}` };
   const follows = ["--wait", "--follow", "--stream"].includes(quoted);

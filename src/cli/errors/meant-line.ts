@@ -3,6 +3,7 @@ import { commandsBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
+import { isFileName, isPath } from "../../lib/text.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import { groupsOfNouns, linesElsewhere, linesOfBoth, madeUp, verbs } from "./elsewhere.ts";
 
@@ -15,9 +16,6 @@ type Commands = readonly Command[];
 /** The group for a noun in the singular or plural: `["kb", "doc"]` for `documents`. */
 export const groupOfNoun = (program: string, noun: string): readonly string[] | undefined =>
   own(groupsOfNouns[program] ?? {}, noun.replaceAll("_", "-").replace(/s$/, ""))?.split(" ");
-
-/** Does a word look like a path: `./docs`? */
-export const isPath = (word = ""): boolean => /^[.~]|[/\\]/.test(word);
 
 /** The line for words behind a program, with a line of their own, by what follows them. */
 export const lineOfWords = (
@@ -80,12 +78,12 @@ export function lineOfNoun(
 
 /** The line for a verb with a knowledge base and a document: `edit Handbook a.md`, `kb show Handbook a.md`. */
 export function lineOfDocument(group: Line, words: Words, commands: Commands): Line | undefined {
-  const [verb = "", first = "", second = "", ...others] = words;
+  const [verb = "", first = "", second = ""] = words;
   const isOfKb = group.join(" ") === "kb" && groupOfNoun("kb", first) === undefined;
   if (!isOfKb || second === "" || second.startsWith("-")) return undefined;
-  const isSwapped = isFileName(first) && !isFileName(second);
-  if (!isSwapped && (isFileName(first) || !isFileName(second))) return undefined;
-  const args = isSwapped ? [second, first, ...others] : words.slice(1);
+  if (isFileName(first) === isFileName(second)) return undefined;
+  const isSwapped = isFileName(first);
+  const args = kbFirst(words.slice(1));
   const line = lineOfWords("kb", [verb]) ?? "";
   if (line.startsWith("kb sync") || (isSwapped && line.startsWith("kb copy")))
     return ["kb", "doc", "upload", ...args];
@@ -93,9 +91,6 @@ export function lineOfDocument(group: Line, words: Words, commands: Commands): L
   const verbs = verb === "list" || verb === "ls" ? ["show"] : verbsFor(verb);
   return withoutExcess(bestOf(["kb", "doc"], verbs, args, commands));
 }
-
-/** Does a word look like the name of a file? */
-export const isFileName = (word: string): boolean => /\.\w{1,5}$/.test(word);
 
 /** The help of a group of commands. */
 const helpOf = (group: Line, commands: Commands): Line | undefined =>
@@ -121,9 +116,7 @@ export function lineOfVerbAndNoun(
   const isCommand = commandsBelow([program, noun], commands).length > 0;
   if (!group && isCommand && verbsFor(verb).includes("show")) return [program, noun, ...rest];
   const isKnown =
-    isVerb(verb) ||
-    lineOfWords(program, [verb]) !== undefined ||
-    commandsBelow([...(group ?? []), verb], commands).length > 0;
+    isVerb(verb) || known !== "" || commandsBelow([...(group ?? []), verb], commands).length > 0;
   if (!group || !isKnown) return undefined;
   const isList = noun.endsWith("s") && verbsFor(verb).includes("list");
   const line = lineOfVerb(group, [isList ? "list" : verb, ...rest], commands);
@@ -170,8 +163,13 @@ function lineOfPair(
   [first = "", second = "", ...rest]: Words,
   commands: Commands,
 ) {
-  const line = lineOfWords(program, [...path, first, second]);
-  return line === undefined ? undefined : completed(filled(line, rest), commands).line;
+  return lineOfTable(program, [...path, first, second], rest, commands)?.line;
+}
+
+/** The line that the table has for words, with what follows them. */
+function lineOfTable(program: string, words: Words, args: Words, commands: Commands) {
+  const line = lineOfWords(program, words, args);
+  return line === undefined ? undefined : completed(filled(line, args), commands);
 }
 
 /** The line for a noun behind a group, if its arguments are as many as it takes: `kb doc chunks Handbook leave.md`. */
@@ -228,18 +226,18 @@ function bestOf(group: Line, names: Words, args: Words, commands: Commands): Fit
 /** The line for a verb that a group has, or that has a line of its own. */
 function lineOf(group: Line, verb: string, args: Words, commands: Commands): Fitted | undefined {
   const [program = "", ...path] = group;
-  const line = lineOfWords(program, [...path, verb], args);
-  if (line !== undefined) return completed(filled(line, args), commands);
+  const line = lineOfTable(program, [...path, verb], args, commands);
+  if (line) return line;
   const isKnown = commandsBelow([...group, verb], commands).length > 0;
-  return isKnown ? completed([...group, verb, ...inOrder(group, args)], commands) : undefined;
+  const inOrder = group.join(" ") === "kb doc" ? kbFirst(args) : args;
+  return isKnown ? completed([...group, verb, ...inOrder], commands) : undefined;
 }
 
-/** Arguments of a document, the knowledge base first. */
-function inOrder(group: Line, [first = "", second = "", ...rest]: Words): Words {
-  const isSwapped = isFileName(first) && second !== "" && !isFileName(second);
-  return group.join(" ") === "kb doc" && isSwapped
-    ? [second, first, ...rest]
-    : [first, second, ...rest].filter((word) => word !== "");
+/** A knowledge base and a document in this order. */
+function kbFirst(args: Words): Words {
+  const [first = "", second, ...rest] = args;
+  const isSwapped = second !== undefined && isFileName(first) && !isFileName(second);
+  return isSwapped ? [second, first, ...rest] : args;
 }
 
 /** A line of the table with the words that follow, a last value of a flag with all that are left. */

@@ -79,15 +79,14 @@ async function unknownTopic(
   const command = meant && commands.find((each) => startsWith(meant, each.words));
   const known = [...topicNames, ...new Set(commands.map((command) => command.words[1] ?? ""))];
   const near = didYouMean(first, known);
-  if (command)
-    return usage(
-      `no help for ${JSON.stringify(words.join(" "))}`,
-      `did you mean ${commandLine(command.words.join(" "), [], { help: true })}?`,
-    );
+  const topic = near === undefined || near === first ? undefined : near;
+  const shown = command
+    ? commandLine(command.words.join(" "), [], { help: true })
+    : topic && commandLine(`${program} help`, [topic]);
   return usage(
     `no help for ${JSON.stringify(words.join(" "))}`,
-    near === undefined || near === first
+    shown === undefined
       ? `run ${commandLine(`${program} help`)} to list commands and topics`
-      : `did you mean ${commandLine(`${program} help`, [near])}?`,
+      : `did you mean ${shown}?`,
   );
 }

@@ -3,6 +3,7 @@ import { usage } from "../../errors.ts";
 import type { ConnectionSettings, Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { isOn, wantsUnicode } from "../../lib/environment.ts";
+import { isFileName } from "../../lib/text.ts";
 import type { Returns } from "../../operations/operation.ts";
 import type { Style } from "../../output/print/print.ts";
 import { formats, formatsOf, wantsColor } from "../../output/style.ts";
@@ -143,8 +144,7 @@ function formatFor(
   if (requested !== undefined && format === undefined && !isIgnored) {
     const near = didYouMean(requested, offered);
     const isGrid = gridWords.includes(requested) && offered.includes("grid");
-    const isFile = /\.\w{1,5}$/.test(requested);
-    const meant = isFile ? `-o is the format; to a file: > ${requested}` : undefined;
+    const meant = isFileName(requested) ? `-o is the format; to a file: > ${requested}` : undefined;
     throw usage(
       `--output ${JSON.stringify(requested)} is not one of ${offered.join(", ")}`,
       isGrid

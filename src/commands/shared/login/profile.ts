@@ -65,23 +65,11 @@ export const useProfile = {
   async run({ name }: { readonly name: string }, context: Context): Promise<void> {
     const { app } = context.options.flags;
     await changeProfiles(context, async (store) => {
-      const isBuiltIn = name === sandboxProfile;
-      const found = isBuiltIn
-        ? await readSandboxProfile(context.host)
-        : findProfile(store, name, context);
-      if (app !== undefined && !own(found?.apps, app))
-        throw notFound(
-          `profile ${name} has no application ${JSON.stringify(app)}`,
-          `it has ${Object.keys(found?.apps ?? {}).join(", ") || "none"}${isBuiltIn ? "" : `; ${commandLine("wf login", [name])} adds one`}`,
-        );
-      if (isBuiltIn && app !== undefined && app !== found?.default_app)
-        throw usage(
-          `the application of the built-in profile ${name} cannot be changed`,
-          `select it on each line: --app ${shellQuote(app)}`,
-        );
+      const profile = name === sandboxProfile ? undefined : findProfile(store, name, context);
+      if (app !== undefined) await requireApp(app, name, profile, context);
       const profiles =
-        !isBuiltIn && found && app !== undefined
-          ? { ...store.profiles, [name]: { ...found, default_app: app } }
+        profile && app !== undefined
+          ? { ...store.profiles, [name]: { ...profile, default_app: app } }
           : store.profiles;
       return { store: { ...store, profiles, default: name }, result: undefined };
     });
@@ -89,6 +77,27 @@ export const useProfile = {
     await context.notice(`${name} is now the default profile${also}`);
   },
 };
+
+/** Throws not-found for an application that the profile lacks, and usage for another one of the built-in profile. */
+async function requireApp(
+  app: string,
+  name: string,
+  stored: Profile | undefined,
+  { host }: Context,
+): Promise<void> {
+  const { apps, default_app } = stored ?? (await readSandboxProfile(host)) ?? {};
+  const adds = stored ? `; ${commandLine("wf login", [name])} adds one` : "";
+  if (!own(apps, app))
+    throw notFound(
+      `profile ${name} has no application ${JSON.stringify(app)}`,
+      `it has ${Object.keys(apps ?? {}).join(", ") || "none"}${adds}`,
+    );
+  if (!stored && app !== default_app)
+    throw usage(
+      `the application of the built-in profile ${name} cannot be changed`,
+      `select it on each line: --app ${shellQuote(app)}`,
+    );
+}
 
 /** `profile remove` */
 export const removeProfile = {

@@ -7,7 +7,7 @@ import { requireNear } from "../../../host/safe-path.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
-import { inputNames, notAssigned } from "./not-assigned.ts";
+import { inputNames, isAssignment, notAssigned } from "./not-assigned.ts";
 
 /** An input field of an application, or of the form of a paused run. */
 export interface Field {
@@ -118,7 +118,7 @@ export function parseAssignments(
   const assigned = new Map<string, string>();
   for (const assignment of assignments) {
     const at = assignment.indexOf("=");
-    if (at < 1) throw notAssigned(assignments, fields, apps);
+    if (!isAssignment(assignment)) throw notAssigned(assignments, fields, apps);
     const name = assignment.slice(0, at);
     const field = requireField(name, fields);
     if ((assigned.get(name) ?? assignment) !== assignment && field.control !== "file-list")

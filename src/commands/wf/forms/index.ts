@@ -10,6 +10,7 @@ export {
   uploadInputFiles,
 } from "./fields.ts";
 export type { Field, NamedInputs } from "./fields.ts";
+export { isAssignment } from "./not-assigned.ts";
 export { chooseForm, chosenForm } from "./choose-form.ts";
 export { noticeForms } from "./list.ts";
 export {

@@ -7,6 +7,9 @@ interface NamedField {
   readonly required: boolean;
 }
 
+/** Is this `name=value`, with a name? */
+export const isAssignment = (text: string): boolean => text.indexOf("=") > 0;
+
 /**
  * The error for values of --input without a name. Its hint shows them as one value of the first required field
  * that has none, or as what else they may be: an application of the profile, or all inputs as JSON.
@@ -16,10 +19,9 @@ export function notAssigned(
   fields: readonly NamedField[],
   apps: readonly string[] = [],
 ): CliError {
-  const isNamed = (each: string) => each.indexOf("=") > 0;
-  const bare = assignments.filter((each) => !isNamed(each));
+  const bare = assignments.filter((each) => !isAssignment(each));
   const [first = ""] = bare;
-  const named = assignments.filter(isNamed);
+  const named = assignments.filter(isAssignment);
   return usage(
     `--input ${JSON.stringify(first)}: expected name=value`,
     `${meantBy(bare, named, { fields, apps })}; ${inputNames(fields)}`,
@@ -35,12 +37,11 @@ function meantBy(
   if (apps.includes(first))
     return `applications are named by --app: ${shownLine(["wf", "--app", first, "run", ...others, ...named])}`;
   const text = bare.join(" ");
-  // `wf run query = hi`
-  const [name = "", mark, ...value] = bare;
-  // `wf run query hi`
-  if (mark !== undefined && mark !== "=" && fields.some(({ variable }) => variable === name))
-    return `use --input ${shellQuote(`${name}=${bare.slice(1).join(" ")}`)}`;
-  if (mark === "=") return `use --input ${shellQuote(`${name}=${value.join(" ")}`)}`;
+  // `wf run query = hi`, `wf run query hi`
+  const value = others[0] === "=" ? others.slice(1) : others;
+  const isField = fields.some(({ variable }) => variable === first);
+  if (others.length > 0 && (isField || others[0] === "="))
+    return `use --input ${shellQuote(`${first}=${value.join(" ")}`)}`;
   if (/\.jsonl?$/.test(text)) return `all inputs from a file: --inputs ${shellQuote(`@${text}`)}`;
   if (text.startsWith("{")) return `all inputs as JSON: --inputs ${shellQuote(text)}`;
   const given = new Set(named.map((each) => each.split("=", 1)[0]));

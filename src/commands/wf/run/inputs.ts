@@ -5,6 +5,7 @@ import { requireKind } from "../app/index.ts";
 import {
   appFields,
   checkValues,
+  isAssignment,
   parseAssignments,
   requireFiles,
   askFields,
@@ -78,7 +79,7 @@ async function noticeLiterals(
 
 /** Names of the applications of the profile, if a value without a name may be one: `wf run echo query=hi`. */
 async function appsFor(assignments: readonly string[], context: Context) {
-  if (assignments.every((each) => each.indexOf("=") > 0)) return [];
+  if (assignments.every(isAssignment)) return [];
   const commands = await context.commands();
   return (await commands.settings()).apps;
 }
