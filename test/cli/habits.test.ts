@@ -399,6 +399,12 @@ describe("against a server", () => {
     expect(server.seen.filter(({ method }) => method !== "GET")).toEqual([]);
   });
 
+  test("words are taken for a value only where they are the documents that are not found", async () => {
+    const { err } = await run("kb metadata set Nope a.md team hr");
+    expect(err).toContain('error: knowledge base "Nope" not found');
+    expect(err).not.toContain("to set values");
+  });
+
   test("a file as the value of a text is sent as it is, which a notice says", async () => {
     const folder = await temporaryDirectory();
     await write(folder, { "a.md": "Text" });

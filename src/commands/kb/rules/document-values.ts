@@ -60,21 +60,20 @@ export async function requireBatch({ input, resolved }: Filling): Promise<Values
   return resolved();
 }
 
-/** The error for a document that was not found, where the value of a field stands in the place of its name. */
+/** The error for documents that were not found, where the value of a field stands in the place of their names. */
 export function asValues(error: unknown, input: Values): unknown {
+  if (!(error instanceof CliError) || !/^documents? /.test(error.message)) return error;
   const { dataset_id, document_id, set, unset } = input;
   const words = [document_id ?? []].flat().map(String);
   const values = words.filter((word) => word.includes("="));
-  if (!(error instanceof CliError)) return error;
   // `set Handbook a.md team hr`
-  const [field = "", value = ""] =
-    words.length > 2 && (set ?? unset) === undefined ? words.slice(-2) : [];
-  if (values.length === 0 && (field === "" || /\./.test(field + value))) return error;
-  const assigned = values.length > 0 ? values : [`${field}=${value}`];
-  const names =
-    values.length > 0 ? words.filter((word) => !values.includes(word)) : words.slice(0, -2);
-  const flags = { set: [...[set ?? []].flat().map(String), ...assigned] };
+  const pair = words.length > 2 && (set ?? unset) === undefined ? words.slice(-2) : [];
+  const isPair = values.length === 0 && pair.length > 0 && !pair.join("").includes(".");
+  if (values.length === 0 && !isPair) return error;
+  const assigned = isPair ? [pair.join("=")] : values;
+  const names = isPair ? words.slice(0, -2) : words.filter((word) => !values.includes(word));
   const documents = names.length > 0 ? names : ["DOC"];
+  const flags = { set: [...[set ?? []].flat().map(String), ...assigned] };
   const line = commandLine("kb metadata set", [String(dataset_id), ...documents], flags);
   return error.with({ hint: `to set values: ${line}` });
 }
