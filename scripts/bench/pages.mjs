@@ -47,7 +47,7 @@ function savedResults(count) {
   };
 }
 
-/** Runs in the page: sorts, unfolds and searches, in ms. */
+/** Runs in the page: sorts, until the first rows are laid out, unfolds and searches, in ms. */
 const measuring = `addEventListener("load", () => {
   const times = { load: performance.now() };
   const time = (name, act) => {
@@ -107,7 +107,10 @@ async function timesOf(page) {
     return JSON.parse(times.replaceAll("&quot;", '"'));
   }
   const { JSDOM } = await import("jsdom");
-  const { window } = new JSDOM(readFileSync(page, "utf8"), { runScripts: "dangerously" });
+  const { window } = new JSDOM(readFileSync(page, "utf8"), {
+    runScripts: "dangerously",
+    pretendToBeVisual: true,
+  });
   while (!window.document.title.startsWith("TIMES"))
     await new Promise((resolve) => window.setTimeout(resolve));
   const { title } = window.document;

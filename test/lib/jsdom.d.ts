@@ -11,6 +11,8 @@ declare module "jsdom" {
         | {
             readonly runScripts: "outside-only" | "dangerously";
             readonly virtualConsole: VirtualConsole;
+            /** Frames are requested as in a browser. */
+            readonly pretendToBeVisual: boolean;
             readonly url?: string;
           }
         | { readonly contentType: "image/svg+xml" },
@@ -27,6 +29,7 @@ declare module "jsdom" {
     ) => object;
     eval(script: string): unknown;
     setTimeout(callback: (value?: unknown) => void): void;
+    requestAnimationFrame(callback: (value?: unknown) => void): void;
     dispatchEvent(event: object): void;
     close(): void;
   }

@@ -13,6 +13,7 @@ export function openedPage(html: string, scripts = false, url?: string): PageWin
   const { window } = new JSDOM(html, {
     runScripts: scripts ? "dangerously" : "outside-only",
     virtualConsole,
+    pretendToBeVisual: true,
     ...(url !== undefined && { url }),
   });
   return window;

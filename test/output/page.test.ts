@@ -256,6 +256,46 @@ describe("with its script", () => {
     ]);
   });
 
+  test("a long table shows its first rows at once, and all when they are painted or printed", async () => {
+    const count = 150;
+    const up = Array.from({ length: count }, (_, row) => `r${row}`);
+    const html = await shown(detailed(up.toReversed()));
+    const window = openedPage(html, true);
+    const rows = () => textsOf(window, "tbody > tr > th");
+    const click = () => window.document.querySelector("thead button")?.click();
+    click();
+    click();
+    expect(rows().slice(0, 50)).toEqual(up.toReversed().slice(0, 50));
+    expect(rows()).not.toEqual(up.toReversed());
+    window.dispatchEvent(new window.Event("beforeprint"));
+    expect(rows()).toEqual(up.toReversed());
+    click();
+    click();
+    expect(rows().slice(0, 50)).toEqual(up.slice(0, 50));
+    while (rows().join() !== up.join())
+      await new Promise((resolve) => window.requestAnimationFrame(resolve));
+  });
+
+  test("a table in details sorts when these are open", async () => {
+    const value = { columns: [{ label: "b" }], rows: [["y"], ["x"]] };
+    const report: Report = {
+      data: null,
+      sections: [
+        {
+          columns: [{ label: "a" }],
+          rows: [["r"]],
+          details: () => [{ label: "inner", ...value }],
+        },
+      ],
+    };
+    const window = openedPage(await shown(report), true);
+    const inner = () => textsOf(window, ".more tbody th");
+    window.document.querySelector("button.fold")?.click();
+    await new Promise((resolve) => window.setTimeout(resolve));
+    window.document.querySelector(".more thead button")?.click();
+    expect(inner()).toEqual(["x", "y"]);
+  });
+
   test("the name of a row unfolds its details, another button those of all rows", async () => {
     const window = openedPage(html, true);
     const [first, second] = window.document.querySelectorAll(".more details");

@@ -22,10 +22,29 @@ function compare(a, b, down) {
   return down ? -order : order;
 }
 
+/** Rows that a sort moves at once: browsers take long to lay out more. */
+const MAX_MOVED = 60;
+
+/** What a sort has yet to move, by table. */
+const unmoved = new Map();
+
+function moveOthers(table) {
+  const parts = unmoved.get(table) ?? [];
+  unmoved.delete(table);
+  parts[0]?.parentNode.append(...parts);
+}
+
+/** Puts the rows of a table in this order: the first ones at once, all others when these are painted. */
+function putInOrder(table, parts) {
+  partsOf(table)[0].before(...parts.slice(0, MAX_MOVED));
+  if (parts.length <= MAX_MOVED) return;
+  unmoved.set(table, parts.slice(MAX_MOVED));
+  requestAnimationFrame(() => setTimeout(() => moveOthers(table)));
+}
+
 /** Makes the heads of a table buttons: up, down, and as it was. */
 function makeSortable(table) {
   const parts = partsOf(table);
-  const { parentNode } = parts[0];
   const heads = [...table.tHead.rows[0].cells];
   const next = { ascending: "descending", descending: undefined };
   for (const [column, head] of heads.entries()) {
@@ -41,7 +60,10 @@ function makeSortable(table) {
       if (order) head.setAttribute("aria-sort", order);
       const keyed = parts.map((part) => ({ part, key: keyOf(rowOf(part).cells[column]) }));
       if (order) keyed.sort((a, b) => compare(a.key, b.key, order === "descending"));
-      parentNode.append(...keyed.map(({ part }) => part));
+      putInOrder(
+        table,
+        keyed.map(({ part }) => part),
+      );
     });
   }
 }
@@ -87,7 +109,12 @@ function addUnfoldAll(table, all) {
 }
 
 document.documentElement.classList.add("scripted");
-for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+for (const table of document.querySelectorAll("table.sortable")) {
+  const details = table.closest("details:not([open], .rest)");
+  // A page may have thousands of tables in details.
+  if (details) details.addEventListener("toggle", () => makeSortable(table), { once: true });
+  else makeSortable(table);
+}
 for (const [number, table] of document.querySelectorAll("table.unfolds").entries())
   makeUnfolding(table, number);
 
@@ -284,6 +311,7 @@ showTarget();
 // On paper nothing can be unfolded. Of tables whose rows are marked, those to look at are.
 let folded = [];
 addEventListener("beforeprint", () => {
+  for (const table of [...unmoved.keys()]) moveOthers(table);
   folded = [...document.querySelectorAll("details:not([open], .keys)")].filter(
     (details) => !details.closest("table.marked tbody:not([data-marks*='state:'])"),
   );
