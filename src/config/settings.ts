@@ -283,6 +283,8 @@ export function parseKnowledgeBase(text: string): readonly [name: string, id: st
 
 /** The hint for a profile that does not exist: a similar name, all names, or how to sign in. */
 export function missingProfileHint(name: string, { profiles }: ProfileStore, program: string) {
+  if (name.includes("=") && program === "wf")
+    return `-p selects a profile; inputs take no flag: wf run ${shellQuote(name)}`;
   const names = Object.keys(profiles);
   const near = didYouMean(name, [...names, sandboxProfile]);
   if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;

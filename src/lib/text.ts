@@ -86,7 +86,7 @@ export const NEWEST = "last";
 export const withSlashes = (name: string): string => name.replaceAll("∕", "/");
 
 /** Does a word look like the name of a file: `a.md`? */
-export const isFileName = (word: string): boolean => /\.\w{1,5}$/.test(word);
+export const isFileName = (word: string): boolean => /^(?!\w+:\/\/).*\.\w{1,5}$/s.test(word);
 
 /** Does a word look like a path: `./docs`? */
 export const isPath = (word = ""): boolean => /^[.~]|[/\\]/.test(word);

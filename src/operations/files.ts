@@ -84,6 +84,7 @@ export const speakText = wfOperation({
   action: "convert text to speech",
   summary: "Convert text to speech (uses a paid model)",
   route: "POST /text-to-audio",
+  anyOf: ["text", "message_id"],
   params: {
     message_id: body.uuid("Message whose answer to speak instead of --text"),
     text: body.text("Text to speak", { orFile: true }),

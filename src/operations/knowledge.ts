@@ -160,6 +160,13 @@ export const updateKnowledgeBase = kbOperation({
   summary: "Update a knowledge base and wait for any reindexing",
   about:
     "After a change of the indexing technique or the embedding model, the documents are read until they are\nindexed, and a search checks the index. Some servers index with the earlier settings; --rewrite then\ndownloads each document and sends its content again. If chunks were edited, added, disabled or removed\nby hand, the command names them and asks.",
+  knownErrors: [
+    {
+      message: "Dataset name already exists",
+      kind: "refused",
+      hint: "choose another name; `kb show {name}` shows the knowledge base that has this one",
+    },
+  ],
   route: "PATCH /datasets/{dataset_id}",
   params: {
     dataset_id,

@@ -4,7 +4,14 @@ import { ApiError, CliError, notFound, refused, usage } from "../errors.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { isObject, own, valueAt } from "../lib/json.ts";
-import { isIdPrefix, isShortPrefix, isUuid, shortened, withSlashes } from "../lib/text.ts";
+import {
+  isFileName,
+  isIdPrefix,
+  isShortPrefix,
+  isUuid,
+  shortened,
+  withSlashes,
+} from "../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
@@ -286,6 +293,11 @@ async function unknownName(
     didYouMean(text, names) ??
     didYouMean(text, await firstNames(listing, known, lookup));
   if (near !== undefined) return notFound(message, `did you mean ${JSON.stringify(near)}?`);
+  if (noun === "kb" && isFileName(text))
+    return notFound(
+      message,
+      `files and documents come after the knowledge base; ${run} lists those`,
+    );
   const makes = own({ kb: "kb create", tag: "kb tag create" }, noun);
   const isMissing =
     makes !== undefined && lookup.effect === "writes" && (noun === "kb" || "target_id" in known);

@@ -62,6 +62,19 @@ test.each(same)("%s is %s", (typed, means) => {
 /** Lines as other programs would have them, and the one that is suggested. */
 const suggested: readonly (readonly [typed: string, hint: string])[] = [
   ["kb describe Handbook", "kb show Handbook"],
+  ["kb watch Handbook", "kb sync Handbook PATH --watch"],
+  ["kb watch docs", "kb sync KB docs --watch"],
+  ["kb restore Handbook", "kb backup restore DIR Handbook"],
+  ["kb restore ./backups Handbook", "kb backup restore ./backups Handbook"],
+  ["kb restore Handbook ./backups", "kb backup restore ./backups Handbook"],
+  ["kb crawl Handbook https://example.com", "kb sync Handbook web+https://example.com"],
+  ["kb crawl https://example.com", "kb sync KB web+https://example.com"],
+  ["kb deploy kb.yaml", "kb apply kb.yaml"],
+  ["kb optimize Handbook questions.yaml", "kb tune Handbook questions.yaml"],
+  ["wf evaluate suite.yaml", "wf test run suite.yaml"],
+  ["wf record", "wf run --record FILE"],
+  ["kb env", "kb config explain"],
+  ["wf workspaces", "wf profile list"],
   ["kb doc create Handbook a.md", "kb doc add Handbook a.md"],
   ["kb doc cat Handbook a.md", "kb cat Handbook a.md"],
   ["kb tag mv a b", "kb tag rename a b"],
@@ -392,6 +405,17 @@ describe("against a server", () => {
     ["wf form submit last --action x", "--app selects another"],
     ["kb metadata set Handbook a=b", "`kb metadata set Handbook DOC --set a=b`"],
     ["kb search leave Handbook", "`kb search Handbook leave`"],
+    ["kb doc show a.md Handbook", "documents come after the knowledge base; `kb list`"],
+    ["kb doc list Handbook --sort -name", "down: --sort name --reverse"],
+    ["kb list --sort name:desc", "down: --sort name --reverse"],
+    ["wf run echo hello world", "`wf --app echo run 'query=hello world'`"],
+    ["wf run -p query=hi", "-p selects a profile; inputs take no flag: wf run query=hi"],
+    ["wf logs -app chat", "did you mean --app?"],
+    ["wf stats --days 7", "did you mean --since?"],
+    ["wf audio speak", "specify at least one of --text, --text-file, --message-id"],
+    ["wf test run absent.csv", "paths are relative to the current directory"],
+    ["kb sync run", "paths are relative to the current directory"],
+    ["kb sync Handbook https://example.com", "`kb sync KB web+https://example.com`"],
   ])("%s: %s", async (line, hint) => {
     server.seen.length = 0;
     const { err } = await run(line);

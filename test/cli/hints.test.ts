@@ -260,6 +260,8 @@ const scenes: readonly Scene[] = [
   { line: "kb chunk add 'Hand book' off.md --content Text" },
   { line: "kb doc add 'Hand book' x.md --text T --indexing-technique high_quality" },
   { line: "kb sync Bare $dir/docs" },
+  { line: "kb sync Bare https://example.com" },
+  { line: "kb sync Bare $dir/up.md" },
   { line: "kb sync Synced $dir/off" },
   { line: "kb sync $dir/docs Synced" },
   { line: "kb doc list 'Hand book' leave" },

@@ -32,6 +32,8 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--text": ["--content"],
   "--body": ["--text", "--content"],
   "--last": ["--since"],
+  "--days": ["--since"],
+  "--technique": ["--indexing-technique", "--search-method"],
   "--query": ["--input query=VALUE", "--keyword"],
   "--template": ["--jq"],
   "--fields": ["--columns"],

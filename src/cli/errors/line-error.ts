@@ -228,6 +228,9 @@ function unknownFlag(failure: Failure): Explanation {
   // The node of a command has only the flags that its line names.
   const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
   const known = all.flatMap(({ long }) => long ?? []);
+  // `-app chat`
+  const long = `-${/^-\w{2,}/.exec(failure.quoted)?.[0] ?? ""}`;
+  if (known.includes(long)) return { message, hint: `did you mean ${long}?` };
   const isOutput = outputFlags.includes(quoted);
   if (isOutput && !known.includes("--output-dir") && !known.includes("--dir"))
     return { message, hint: "results are written to stdout: add > FILE" };

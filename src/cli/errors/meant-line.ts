@@ -245,15 +245,19 @@ function filled(line: string, args: Words): Line {
   const words = line.split(" ");
   if (!words.some((each) => /^(--|[A-Z]+$)/.test(each))) return [...words, ...args];
   const known = words.filter((each) => /^[A-Z]+$/.test(each) && !madeUp.includes(each));
-  // Of a directory and a knowledge base, a single word is the directory.
+  // Of a directory and a knowledge base, a single word is the directory unless it is written as a name.
   const takesPath = known.includes("PATH");
-  const order = takesPath && isPath(args[0]) && !isPath(args[1]) ? known.toReversed() : known;
-  const slots = args.length === 1 && takesPath ? ["PATH"] : order;
+  const pathFirst = isPath(args[0]);
+  const isSwapped = takesPath && pathFirst !== isPath(args[1]);
+  const order = isSwapped && pathFirst !== (known[0] === "PATH") ? known.toReversed() : known;
+  const isName = /^\p{Lu}/u.test(args[0] ?? "") && !isPath(args[0]);
+  const slots = args.length === 1 && takesPath && !isName ? ["PATH"] : order;
   const last = words.at(-2)?.startsWith("--") ? words.at(-1) : undefined;
   return words.map((word) => {
     const at = slots.indexOf(word);
     const value = word === last ? args.slice(at).join(" ") : (args[at] ?? "");
-    return at === -1 || value === "" ? word : value;
+    if (at === -1 || value === "") return word;
+    return word === "PATH" && /^https?:/.test(value) ? `web+${value}` : value;
   });
 }
 

@@ -173,7 +173,7 @@ function explainRequestError(
       hint: `run ${commandLine(`${program} api`, ["GET", path])} to see the response`,
     });
   }
-  const name = /(?:^|[\s"'])([\w.]+) is required/.exec(message)?.[1] ?? "";
+  const name = /(?:^|[\s"'])([\w.]+) is required/.exec(message)?.[1]?.toLowerCase() ?? "";
   const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
   if (explained.kind === "refused" && explained.info.hint === undefined && param !== undefined) {
     const values = param.choices ? ` (one of: ${param.choices.join(", ")})` : "";

@@ -1,7 +1,8 @@
 import { dirname, join } from "node:path";
-import { CliError, diskProblem, reasonOf, usage } from "../../errors.ts";
+import { CliError, codeOf, diskProblem, reasonOf, usage } from "../../errors.ts";
 import { isUnfinished } from "../../host/host.ts";
 import type { Files, Host } from "../../host/host.ts";
+import { missingPathHint } from "../../lib/did-you-mean.ts";
 import type { JournalFiles } from "../../lib/journal.ts";
 
 /**
@@ -68,9 +69,11 @@ export async function lockJournal(path: string, busy: string, host: Host): Promi
 
 /** Reads a file that was named. Throws usage, with `label` before its path, if that is impossible. */
 export const readInput = (path: string, { files }: Host, label = ""): Promise<Uint8Array> =>
-  files.read(path).catch((cause: unknown) => {
+  files.read(path).catch(async (cause: unknown) => {
     const problem = diskProblem(cause);
-    throw problem ? usage(`${label}${path}: ${problem.reason}`) : cause;
+    if (!problem) throw cause;
+    const hint = codeOf(cause) === "ENOENT" ? await missingPathHint(path, files) : undefined;
+    throw usage(`${label}${path}: ${problem.reason}`, hint);
   });
 
 /**

@@ -49,6 +49,13 @@ export async function checkStyle(
   style: Style,
 ): Promise<readonly string[]> {
   if (returns.kind === "report") rejectColumns(style);
+  const { sort = "" } = style;
+  const [, column = sort] = /^-(.+)|^(.+):(?:asc|desc)$/i.exec(sort)?.filter(Boolean) ?? [];
+  if (column !== sort)
+    throw usage(
+      `--sort ${JSON.stringify(sort)} is not a column`,
+      `up: --sort ${column}, down: --sort ${column} --reverse`,
+    );
   const named = [...(style.columns ?? []), ...(style.sort === undefined ? [] : [style.sort])];
   for (const name of named) {
     if (isColumn(returns, name)) continue;

@@ -1,3 +1,4 @@
+import { commandLine } from "../../../lib/command-line.ts";
 import { missingPathHint } from "../../../lib/did-you-mean.ts";
 import type { Ignore } from "ignore";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
@@ -85,13 +86,21 @@ export async function* walkFiles(
   if (!status?.isDirectory) {
     const reason = status ? "not a directory" : "not found";
     const message = `failed to read directory ${directory}: ${reason}`;
-    throw usage(message, status ? undefined : await missingPathHint(directory, files));
+    throw usage(message, await directoryHint(directory, status !== null, files));
   }
   const root = await files.realPath(directory);
   const rules = await ignoreRules();
   const included = include.length > 0 ? rules(include) : undefined;
   const excluded = rules(exclude);
   yield* walk({ directory, root, rulesOf: rules, included, excluded, files }, "", [], []);
+}
+
+/** What names a source that is not a directory: the file or the site that was meant. */
+async function directoryHint(path: string, isFile: boolean, files: Files): Promise<string> {
+  if (isFile) return `files are uploaded by ${commandLine("kb doc upload", ["KB", path])}`;
+  return /^https?:/.test(path)
+    ? `a site is a source: ${commandLine("kb sync", ["KB", `web+${path}`])}`
+    : missingPathHint(path, files);
 }
 
 /** Returns what makes rules of patterns. */

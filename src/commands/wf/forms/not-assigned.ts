@@ -34,8 +34,12 @@ function meantBy(
   { fields, apps }: { readonly fields: readonly NamedField[]; readonly apps: readonly string[] },
 ): string {
   const [first = "", ...others] = bare;
-  if (apps.includes(first))
-    return `applications are named by --app: ${shownLine(["wf", "--app", first, "run", ...others, ...named])}`;
+  if (apps.includes(first)) {
+    const [input] = fields;
+    const text = others.join(" ");
+    const values = text === "" || !input ? [] : [`${input.variable}=${text}`];
+    return `applications are named by --app: ${shownLine(["wf", "--app", first, "run", ...values, ...named])}`;
+  }
   const text = bare.join(" ");
   // `wf run query = hi`, `wf run query hi`
   const value = others[0] === "=" ? others.slice(1) : others;

@@ -199,7 +199,7 @@ export class RecordingReader {
     const place = line === undefined ? this.name : `${this.name} line ${line}`;
     return usage(
       `${place}: ${problem}`,
-      `make a recording with ${commandLine("wf run", [], { record: "FILE" })}`,
+      `make a recording with ${commandLine("wf run", [], { record: "FILE" })}; ${commandLine("wf logs")} lists runs`,
     );
   }
 

@@ -1,10 +1,10 @@
 import { usage } from "../../../../errors.ts";
 import type { CliError } from "../../../../errors.ts";
 import type { Files } from "../../../../host/host.ts";
-import { didYouMean } from "../../../../lib/did-you-mean.ts";
+import { didYouMean, missingPathHint } from "../../../../lib/did-you-mean.ts";
 import { readRowFile, rowPlace, unreadable } from "../../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../../lib/formats/rows-file.ts";
-import { isObject, tryParseJson } from "../../../../lib/json.ts";
+import { isObject, own, tryParseJson } from "../../../../lib/json.ts";
 import { readEach, valueReader } from "../../expect/index.ts";
 import type { SuiteKeyType } from "./key-types.ts";
 import { keysAt, nestedLevel } from "./keys.ts";
@@ -31,7 +31,7 @@ export async function rowSuite(path: string, files: Files) {
 /** The rows of CSV or JSON Lines. Throws `usage` for a file that cannot be read. */
 export async function rowsInFile(path: string, files: Files) {
   const stat = await files.stat(path);
-  if (stat === null) throw usage(`${path}: file not found`);
+  if (stat === null) throw usage(`${path}: file not found`, await missingPathHint(path, files));
   if (stat.isDirectory) throw usage(`${path}: is a directory`);
   const bytes = await files.read(path);
   return { ...(await readRowFile(path, bytes)), bytes };
@@ -74,12 +74,15 @@ function columnOf(name: string, place: string) {
   throw unknownColumn(place, name);
 }
 
+/** Columns of other programs, with ours for the same. */
+const columnsElsewhere = { question: "query", input: "query", expected: "answer" };
+
 function unknownColumn(place: string, name: string): CliError {
   const names = keysAt("test").flatMap(({ name: key, type }) => {
     const level = nestedLevel(type);
     return [key, ...(level ? keysAt(level).map((each) => `${key}.${each.name}`) : [])];
   });
-  const near = didYouMean(name, names);
+  const near = own(columnsElsewhere, name) ?? didYouMean(name, names);
   return unreadable(
     place,
     `unknown column ${JSON.stringify(name)}`,
