@@ -106,7 +106,8 @@ test("columns of checks are keys, and keys of their mappings", async () => {
 
 test.each([
   ["a.csv", "query,anwser\na,b\n", 'a.csv line 1: unknown column "anwser"', "did you mean answer?"],
-  ["a.csv", "question\na\n", 'line 1: unknown column "question"', "inputs.NAME for an input"],
+  ["a.csv", "rubric\na\n", 'line 1: unknown column "rubric"', "inputs.NAME for an input"],
+  ["a.csv", "question\na\n", 'line 1: unknown column "question"', "did you mean query?"],
   ["a.csv", "query,judge.criterai\na,b\n", 'column "judge.criterai"', "mean judge.criteria?"],
   ["a.csv", "query,input.x\na,b\n", 'unknown column "input.x"', "inputs.NAME"],
   [
