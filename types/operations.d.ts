@@ -873,8 +873,10 @@ export interface Operations {
     input: {
       /** Message ID */
       readonly message_id: string;
-      /** Rating (default: withdraw the rating) */
+      /** Rating */
       readonly rating?: "like" | "dislike";
+      /** Withdraw the rating */
+      readonly withdraw?: boolean;
       /** Why */
       readonly content?: string;
       /** End user of the request */

@@ -3,6 +3,7 @@ import {
   cursor,
   joinTexts,
   list as rows,
+  local,
   withNamePath,
   wfOperation,
   page,
@@ -155,16 +156,17 @@ export const setFeedback = wfOperation({
   route: "POST /messages/{message_id}/feedbacks",
   params: {
     message_id,
-    rating: body.choice(["like", "dislike"], "Rating (default: withdraw the rating)"),
+    rating: body.choice(["like", "dislike"], "Rating"),
+    withdraw: local.flag("Withdraw the rating"),
     content: body.text("Why"),
     user: userInBody,
   },
+  anyOf: ["rating", "withdraw"],
   returns: success,
   retry: "idempotent",
   examples: [
-    "wf --app chat message feedback $MESSAGE --rating like",
     "wf --app chat message feedback $MESSAGE --rating dislike --content 'The number is wrong.'",
-    "wf --app chat message feedback $MESSAGE",
+    "wf --app chat message feedback $MESSAGE --withdraw",
   ],
 });
 

@@ -64,6 +64,13 @@ export const transcribeAudio = wfOperation({
   command: "wf audio transcribe <file>",
   action: "transcribe file {file}",
   summary: "Convert speech to text (uses a paid model)",
+  knownErrors: [
+    {
+      message: "is not enabled",
+      kind: "refused",
+      hint: "the web console enables it for an application: `wf open`",
+    },
+  ],
   route: "POST /audio-to-text",
   params: {
     file: form.file("Audio file, - for stdin (mp3, m4a, wav, amr, mpga)", {
@@ -83,6 +90,13 @@ export const speakText = wfOperation({
   command: "wf audio speak",
   action: "convert text to speech",
   summary: "Convert text to speech (uses a paid model)",
+  knownErrors: [
+    {
+      message: "is not enabled",
+      kind: "refused",
+      hint: "the web console enables it for an application: `wf open`",
+    },
+  ],
   route: "POST /text-to-audio",
   anyOf: ["text", "message_id"],
   params: {

@@ -32,6 +32,7 @@ const cannot: readonly (readonly [command: RegExp, exit: number, why: string])[]
   [/^kb export H \S+\/d$/, 2, "the directory is not empty, which the line did not know"],
   [/^wf login sandbox --app nosuch$/, 2, "asks for a key"],
   [/^wf text create --query (hi|hello)$/, 6, "the application is a workflow"],
+  [/^wf audio transcribe \S+nofile$/, 2, "there is no such file"],
   [/^wf message feedback MESSAGE/, 2, "the message is not known"],
   [/^wf conversation list$/, 4, "the application is a workflow"],
   [/^wf form show last$/, 3, "no run waits for a form"],

@@ -64,7 +64,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   ],
   // habits of other programs
   [["kb", "list", "-n", "3"], "unknown flag: -n", "did you mean --limit?"],
-  [["kb", "list", "-f", "json"], "unknown flag: -f", "did you mean --output?"],
+  [["kb", "list", "-f", "json"], "unknown flag: -f", "did you mean --output json?"],
   [["kb", "list", "-n3"], "unknown flag: -n", "did you mean --limit?"],
   [["kb", "delete", "H", "-f"], "unknown flag: -f", "did you mean --yes?"],
   [["kb", "apply", "-f", "a.yaml"], "unknown flag: -f", "usage: kb apply <file> [flags]"],
@@ -75,7 +75,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "unknown flag: --topic",
     "inputs of the application are NAME=VALUE",
   ],
-  [["kb", "list", "--format", "json"], "unknown flag: --format", "did you mean --output?"],
+  [["kb", "list", "--format", "json"], "unknown flag: --format", "did you mean --output json?"],
   [["kb", "delete", "H", "--force"], "unknown flag: --force", "did you mean --yes?"],
   [["kb", "list", "--frmt=x"], "unknown flag: --frmt", "run `kb list --help` to list the flags"],
   [
@@ -172,7 +172,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     'unknown command "metadta" for kb',
     "did you mean `kb metadata list`?",
   ],
-  [["kb", "meta", "list"], 'unknown command "meta" for kb', "did you mean `kb metadata list`?"],
+  [["kb", "meta", "list"], 'unknown command "meta" for kb', "did you mean `kb metadata list KB`?"],
   [["kb", "logs"], 'unknown command "logs" for kb', "did you mean `wf logs`?"],
   [
     ["wf", "doc", "list"],

@@ -3,6 +3,8 @@
  * do something else. `aliases` of cli/parse has those that run.
  */
 
+import { own } from "../../lib/json.ts";
+
 /** Verbs, with those that a group may have for them, best first. */
 export const verbs: Readonly<Record<string, readonly string[]>> = {
   get: ["show", "list"],
@@ -49,6 +51,7 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
   rerun: ["retry"],
   restart: ["retry"],
   answer: ["submit"],
+  fill: ["submit"],
   unset: ["delete"],
   invoke: ["run"],
   call: ["run"],
@@ -57,7 +60,7 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
 /**
  * Lines for words behind each program that no command has. What follows fills the words in capitals, in their
  * order, except those that it cannot name (`madeUp`); a line with a flag takes nothing else. The first word of
- * two is our group for the typed noun; `(assignment)`, `(path)` and `(to path)` are for what follows.
+ * two is our group for the typed noun; `(assignment)`, `(path)`, `(to path)` and `(file)` are for what follows.
  */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {
@@ -93,9 +96,12 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     permissions: "kb update KB --permission PERMISSION",
     diff: "kb verify",
     "diff (path)": "kb status KB PATH",
+    "diff (to path)": "kb status KB PATH",
     compare: "kb verify",
     "compare (path)": "kb status KB PATH",
+    "compare (to path)": "kb status KB PATH",
     restore: "kb backup restore DIR KB",
+    "restore (file)": "kb backup restore PATH KB",
     "restore (path)": "kb backup restore PATH KB",
     "restore (to path)": "kb backup restore PATH KB",
     snapshot: "kb backup DIR KB",
@@ -131,6 +137,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "backup create": "kb backup DIR KB",
     "backup delete": "kb backup prune DIR",
     "backup verify": "kb backup drill",
+    "doc create (file)": "kb doc upload",
     "doc cat": "kb cat",
     "doc get": "kb cat",
     "doc import": "kb doc upload",
@@ -143,6 +150,9 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "sync now": "kb sync",
     "backup now": "kb backup DIR KB",
     "backup run": "kb backup DIR KB",
+    "metadata get (file)": "kb doc show",
+    "metadata show (file)": "kb doc show",
+    "metadata set (assignment)": "kb metadata set KB DOC --set VALUE",
     "metadata add": "kb metadata create KB NAME --type TYPE",
     "metadata add (assignment)": "kb metadata set KB DOC --set VALUE",
     "metadata update": "kb metadata rename",
@@ -196,10 +206,14 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     rate: "wf message feedback MESSAGE --rating like",
     like: "wf message feedback MESSAGE --rating like",
     dislike: "wf message feedback MESSAGE --rating dislike",
+    "thumbs-up": "wf message feedback MESSAGE --rating like",
+    "thumbs-down": "wf message feedback MESSAGE --rating dislike",
+    unlike: "wf message feedback MESSAGE --withdraw",
+    messages: "wf conversation messages",
     "feedback create": "wf message feedback MESSAGE --rating like",
     "feedback send": "wf message feedback MESSAGE --rating like",
     "message list": "wf conversation messages",
-    "message show": "wf message --help",
+    "message show": "wf conversation messages",
     "chat-message": "wf chat send",
     "chat-messages": "wf chat send",
     "completion-messages": "wf text create --query QUERY",
@@ -222,6 +236,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     use: "wf profile use PROFILE --app APP",
     switch: "wf profile use PROFILE --app APP",
     "audio-to-text": "wf audio transcribe",
+    "audio to-text": "wf audio transcribe",
     "suggested-questions": "wf message suggested",
     statistics: "wf stats",
     usage: "wf stats",
@@ -253,6 +268,14 @@ export const linesOfBoth: Readonly<Record<string, string>> = {
   settings: "config explain",
   env: "config explain",
   secrets: "profile list",
+  key: "profile list",
+  keys: "profile list",
+  "key list": "profile list",
+  "keys list": "profile list",
+  "api-key": "profile list",
+  "api-keys": "profile list",
+  token: "profile list",
+  credentials: "profile list",
   workspace: "profile list",
   workspaces: "profile list",
   version: "--version",
@@ -283,58 +306,11 @@ export const linesOfBoth: Readonly<Record<string, string>> = {
   "config use-context": "profile use",
 };
 
-/** Nouns as other programs write them, in the singular, with our groups; a program is the group of its own objects. */
-export const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  kb: {
-    dataset: "kb",
-    kb: "kb",
-    "knowledge-base": "kb",
-    knowledge: "kb",
-    base: "kb",
-    database: "kb",
-    collection: "kb",
-    document: "kb doc",
-    doc: "kb doc",
-    file: "kb doc",
-    chunk: "kb chunk",
-    segment: "kb chunk",
-    child: "kb chunk child",
-    children: "kb chunk child",
-    "child-chunk": "kb chunk child",
-    metadata: "kb metadata",
-    field: "kb metadata",
-    tag: "kb tag",
-    label: "kb tag",
-    model: "kb model",
-    backup: "kb backup",
-    profile: "kb profile",
-    context: "kb profile",
-  },
-  wf: {
-    run: "wf",
-    execution: "wf",
-    task: "wf",
-    node: "wf node",
-    log: "wf log",
-    app: "wf app",
-    application: "wf app",
-    workflow: "wf app",
-    form: "wf form",
-    "human-input": "wf form",
-    file: "wf file",
-    conversation: "wf conversation",
-    message: "wf message",
-    annotation: "wf annotation",
-    test: "wf test",
-    suite: "wf test",
-    user: "wf user",
-    "end-user": "wf user",
-    chat: "wf conversation",
-    feedback: "wf feedback",
-    profile: "wf profile",
-    context: "wf profile",
-  },
-};
+/** Does the line for a word take a path, so that a name of a directory is meant for one? */
+export const takesPath = (program: string, word: string): boolean =>
+  [word, `${word} (path)`, `${word} (to path)`].some((key) =>
+    / PATH\b/.test(own(linesElsewhere[program] ?? {}, key) ?? ""),
+  );
 
 /** Words in lines that nothing typed fills. */
 export const madeUp: readonly string[] = ["DIR", "URL", "PROFILE", "PERMISSION"];

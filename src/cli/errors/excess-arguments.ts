@@ -42,6 +42,19 @@ const meantByWord: Readonly<Record<string, string>> = {
   query: "pass the query",
 };
 
+/** Values of other programs, with ours for the same. */
+const choicesElsewhere: Readonly<Record<string, string>> = {
+  good: "like",
+  up: "like",
+  bad: "dislike",
+  down: "dislike",
+  text: "string",
+  int: "number",
+  integer: "number",
+  date: "time",
+  datetime: "time",
+};
+
 /** What takes a word such as `status=done`. */
 const assignments = ["raw-field", "input"];
 
@@ -111,8 +124,9 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   const given = Object.keys(node.opts()).find((name) => node.opts()[name] === true);
   if (given !== undefined && ["true", "false"].includes(word))
     return `flags take no value: ${line({ [`${word === "true" ? "" : "no-"}${kebab(given)}`]: true })}`;
-  const choice = choiceFlag(command, word);
-  if (choice !== undefined) return `did you mean ${line({ [choice]: word })}?`;
+  const meaning = own(choicesElsewhere, word) ?? word;
+  const choice = choiceFlag(command, meaning);
+  if (choice !== undefined) return `did you mean ${line({ [choice]: meaning })}?`;
   const flags = longFlags(command);
   const [name = "", value = ""] = word.split("=", 2);
   if (flags.has(`--${name}`) && value !== "") return `did you mean ${line({ [name]: value })}?`;

@@ -14,7 +14,9 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--data": ["--inputs", "--input FILE"],
   "--inputs-file": ["--inputs @FILE"],
   "--input-file": ["--inputs @FILE"],
-  "--file": ["--input NAME=@FILE"],
+  "--file": ["--text-file", "--files", "--input NAME=@FILE"],
+  "--rename": ["--name"],
+  "--type": ["--search-method"],
   "--background": ["--detach"],
   "--no-wait": ["--detach"],
   "--threshold": ["--score-threshold"],
@@ -78,3 +80,32 @@ export const flagElsewhere = (flag: string, known: readonly string[]): string | 
 
 /** Flags that would put a key where others can read it. */
 export const keyFlags = ["--api-key", "--key", "--token", "--password"];
+
+/** Flags that ask for what is the default, with our flag that turns it off. */
+export const flagsOff: Readonly<Record<string, string>> = {
+  "--overwrite": "--no-duplicate",
+  "--replace": "--no-duplicate",
+};
+
+const search =
+  '{"search_method":"semantic_search","reranking_enable":false,"top_k":5,"score_threshold_enabled":false}';
+const chunking =
+  '{"mode":"custom","rules":{"pre_processing_rules":[],"segmentation":{"separator":"\\n\\n","max_tokens":500}}}';
+
+/** Flags for what is a field of a JSON value here, with the flag that takes it and a value that is valid. */
+export const jsonFields: readonly {
+  readonly of: readonly string[];
+  readonly to: string;
+  readonly sample: string;
+}[] = [
+  {
+    of: ["--top-k", "--search-method", "--score-threshold", "--rerank", "--method"],
+    to: "--retrieval-model",
+    sample: search,
+  },
+  {
+    of: ["--chunk-size", "--max-tokens", "--separator", "--chunk-overlap", "--overlap"],
+    to: "--process-rule",
+    sample: chunking,
+  },
+];

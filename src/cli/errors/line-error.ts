@@ -5,11 +5,11 @@ import { isFileName, isPath } from "../../lib/text.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandsOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
-import { flagsOf } from "../parse/shared-flags.ts";
-import { choiceFlag, excessArguments, linesWithArguments } from "./excess-arguments.ts";
-import { nameOf, usageHint } from "./failure.ts";
+import { excessArguments, linesWithArguments } from "./excess-arguments.ts";
+import { usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
-import { flagElsewhere, keyFlags } from "./flags-elsewhere.ts";
+import { unknownFlag } from "./flag-error.ts";
+import { takesPath } from "./elsewhere.ts";
 import {
   groupOfNoun,
   isVerb,
@@ -35,9 +35,20 @@ const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> 
 
 const commandsFor = (program: string | undefined) => commandsOf(program === "wf" ? "wf" : "kb");
 
-/** The usage error for a line that cannot be parsed; it suggests the nearest valid words. */
-export async function lineError(problem: LineProblem): Promise<CliError> {
-  if ("word" in problem) return unknownCommand(problem);
+/**
+ * The usage error for a line that cannot be parsed; it suggests the nearest valid words. Arguments that name a
+ * directory are told from other names by `isDirectory`.
+ */
+export async function lineError(
+  problem: LineProblem,
+  isDirectory: (path: string) => Promise<boolean> = () => Promise.resolve(false),
+): Promise<CliError> {
+  if ("word" in problem) {
+    const marks = takesPath(problem.group[0] ?? "", problem.word);
+    const written = async (word: string) =>
+      marks && !isPath(word) && (await isDirectory(word)) ? `${word}/` : word;
+    return unknownCommand({ ...problem, rest: await Promise.all(problem.rest.map(written)) });
+  }
   const { error, program } = problem;
   // Only words can be those of another command.
   const isOfWords = error.code === "commander.excessArguments";
@@ -141,7 +152,7 @@ function nearWord(word: string, known: readonly string[]): string | undefined {
 
 /** Words for work of each program that the service API does not offer: the web console does. */
 const consoleWords: Readonly<Record<string, readonly string[]>> = {
-  kb: ["members", "pause"],
+  kb: ["members", "pause", "resume"],
   wf: "create new edit update import export copy clone delete rm publish deploy design schedule webhook pause".split(
     " ",
   ),
@@ -154,8 +165,10 @@ function isForConsole({
   rest: [next = ""],
 }: UnknownCommand) {
   const isApp = (noun: string) => groupOfNoun("wf", noun)?.[1] === "app";
-  if (path.length > 0)
-    return program === "wf" && isApp(path.join(" ")) && isConsoleWord(program, word);
+  if (path.length > 0) {
+    const isOfConsole = program === "kb" || isApp(path.join(" "));
+    return isOfConsole && isConsoleWord(program, word);
+  }
   const isOther = (groupOfNoun(program, next)?.length ?? 0) > 1 && !isApp(next);
   // `export echo` names an application, and `export runs.jsonl` a file.
   const namesFile = next === "" || isPath(next) || isFileName(next);
@@ -200,13 +213,19 @@ function missingArgument(failure: Failure): Explanation {
     return { message: `missing argument: <${quoted}>`, hint };
   }
   if (withBase) {
+    // `Handbook/leave.md`
+    const [, base = "", file = ""] = /^([^/]+)\/(.+)$/.exec(node.args[0] ?? "") ?? [];
+    const parted = command && file !== "" ? [...command.words, base, file] : undefined;
+    const either = parted ? `; if ${base} is one: ${shownLine(parted)}` : "";
     return {
       message: `which ${nouns.kb.title}? <kb> is missing`,
-      hint: `${shownLine(withBase)}; ${commandLine("kb list")} lists them`,
+      hint: `${shownLine(withBase)}; ${commandLine("kb list")} lists them${either}`,
     };
   }
-  if (noun === undefined)
-    return { message: `missing argument: <${quoted}>`, hint: usageHint(failure) };
+  if (noun === undefined) {
+    const help = param ? `; <${quoted}> is: ${param.help}` : "";
+    return { message: `missing argument: <${quoted}>`, hint: `${usageHint(failure)}${help}` };
+  }
   const { title, within = [] } = nouns[noun];
   const given = new Map(command?.positionals.map(({ name }, at) => [name, node.args[at]]));
   const known = within.every((name) => given.get(name) !== undefined);
@@ -215,73 +234,6 @@ function missingArgument(failure: Failure): Explanation {
     message: `which ${title}? <${quoted}> is missing`,
     hint: `${usageHint(failure)}${list}`,
   };
-}
-
-/** Where other programs write to a file. */
-const outputFlags = ["--out", "--outfile", "--output-file"];
-
-function unknownFlag(failure: Failure): Explanation {
-  const { node, command, program } = failure;
-  // Its value may be a key: `--token=x`, `-n3`.
-  const [quoted = ""] = /^--[^=]*|^-./.exec(failure.quoted) ?? [];
-  const message = `unknown flag: ${quoted}`;
-  // The node of a command has only the flags that its line names.
-  const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
-  const known = all.flatMap(({ long }) => long ?? []);
-  // `-app chat`
-  const long = `-${/^-\w{2,}/.exec(failure.quoted)?.[0] ?? ""}`;
-  if (known.includes(long)) return { message, hint: `did you mean ${long}?` };
-  const isOutput = outputFlags.includes(quoted);
-  if (isOutput && !known.includes("--output-dir") && !known.includes("--dir"))
-    return { message, hint: "results are written to stdout: add > FILE" };
-  if (keyFlags.includes(quoted) && known.includes("--key-file"))
-    return { message, hint: "use --key-file FILE (- for stdin) or --key-command COMMAND" };
-  if (keyFlags.includes(quoted) && !known.includes(quoted))
-    return {
-      message,
-      hint: `store keys with ${commandLine(`${program} login`)}, or set ${program === "kb" ? "KB_KEY" : "KB_APP_KEY"}: others on this machine could read them here`,
-    };
-  const off = quoted.replace(/^--(no-)?/, "--no-");
-  if (failure.quoted.includes("=") && known.includes(quoted))
-    return { message: `${quoted} takes no value`, hint: `use ${quoted} or ${off}` };
-  if (known.includes(off)) return { message, hint: `that is the default, which ${off} turns off` };
-  const isArgument = command?.positionals.some(({ word }) => `--${word}` === quoted);
-  if (isArgument) return { message, hint: `it is an argument: ${usageHint(failure)}` };
-  const takesFile = command?.positionals.some(({ word }) => word === "file");
-  if (takesFile && ["-f", "--file", "--filename"].includes(quoted))
-    return { message, hint: usageHint(failure) };
-  const same = (isOutput && known.find((flag) => flag === "--dir")) || flagElsewhere(quoted, known);
-  const ofLists = ["--all", "-L", "--limit", "--page"].includes(quoted);
-  if (command && !same && ofLists && !command.pages)
-    return { message, hint: `it is for commands that list; ${usageHint(failure)}` };
-  const near = same || (quoted.startsWith("--") && didYouMean(quoted, [...known, "--help"]));
-  if (near) return { message, hint: `did you mean ${near}?` };
-  const value = quoted.replace(/^--?/, "");
-  const choice = command && choiceFlag(command, value);
-  if (choice !== undefined) return { message, hint: `did you mean --${choice} ${value}?` };
-  if (command?.words[1] === "api" && /^(-X|--method|--request)/.test(failure.quoted))
-    return { message, hint: `the method comes first: ${requestLine(failure)}` };
-  const follows = ["--wait", "--follow", "--stream"].includes(quoted);
-  if (follows && command?.words.join(" ") === "wf run")
-    return { message, hint: "that is the default; --detach starts the run and ends" };
-  if (quoted === "--wait" && command?.words[1] === "doc")
-    return { message, hint: `it does not wait; then run ${commandLine("kb doc wait", ["KB"])}` };
-  const opens = command?.positionals[0]?.name === "dataset_id" && quoted === "--web";
-  if (opens)
-    return { message, hint: `did you mean ${commandLine("kb open", node.args.slice(0, 1))}?` };
-  const help = commandLine(nameOf(node), [], { help: true });
-  const takesInputs = command?.params["input"]?.placeholder === "name=value";
-  const inputs = takesInputs ? "inputs of the application are NAME=VALUE; " : "";
-  return { message, hint: `${inputs}run ${help} to list the flags` };
-}
-
-/** The line for `api -X POST /datasets`. */
-function requestLine({ program, node, quoted }: Failure): string {
-  const words = node.args.filter((word) => !word.startsWith("-"));
-  const [, attached] = /^(?:-X|--\w+=)([A-Z]+)$/.exec(quoted) ?? [];
-  const method = attached ?? words.find((word) => /^[A-Z]+$/.test(word)) ?? "POST";
-  const path = words.find((word) => word !== method) ?? "PATH";
-  return commandLine(`${program} api`, [method, path]);
 }
 
 /** `-o, --output <format>` without a value. */

@@ -1,11 +1,13 @@
 /* What a line with words of other programs means in ours: `kb get documents Handbook` is `kb doc list Handbook`. */
 import { commandsBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
+import { flagsOf } from "../parse/shared-flags.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import { groupsOfNouns, linesElsewhere, linesOfBoth, madeUp, verbs } from "./elsewhere.ts";
+import { linesElsewhere, linesOfBoth, madeUp, verbs } from "./elsewhere.ts";
+import { groupsOfNouns } from "./nouns-elsewhere.ts";
 
 /** Words of a command line, the program first. */
 type Line = readonly string[];
@@ -28,8 +30,9 @@ export const lineOfWords = (
   const line = own(linesOfBoth, typed);
   return (
     (args.some((arg) => arg.includes("=")) ? own(table, `${typed} (assignment)`) : undefined) ??
-    (isPath(args[1]) ? own(table, `${typed} (to path)`) : undefined) ??
+    (isPath(args[1]) && !isPath(args[0]) ? own(table, `${typed} (to path)`) : undefined) ??
     (isPath(args[0]) && !isPath(args[1]) ? own(table, `${typed} (path)`) : undefined) ??
+    (args.some(isFileName) ? own(table, `${typed} (file)`) : undefined) ??
     own(table, typed) ??
     (line && `${program} ${line}`)
   );
@@ -293,11 +296,33 @@ export function listOfMissing(line: Line, typed: Words, commands: Commands): str
     : undefined;
 }
 
+/** Arguments with those in their place that are written as flags: `Handbook --name a.md`; undefined without any. */
+export function argumentsOfFlags(command: Command, args: Words): Words | undefined {
+  const known = new Set(flagsOf(command).map(({ long }) => long));
+  const flags = command.positionals.map(({ word }) => `--${word}`);
+  const [at, flag] = [...args.entries()].find(
+    ([, word]) => flags.includes(word) && !known.has(word),
+  ) ?? [-1, ""];
+  const value = args[at + 1];
+  if (at === -1 || value === undefined || value.startsWith("-")) return undefined;
+  const others = args.toSpliced(at, 2);
+  const firstFlag = others.findIndex((word) => word.startsWith("-"));
+  const place = Math.min(flags.indexOf(flag), firstFlag === -1 ? others.length : firstFlag);
+  const placed = others.toSpliced(place, 0, value);
+  return argumentsOfFlags(command, placed) ?? placed;
+}
+
 /** A line with the arguments that it lacks as words in capitals. */
 function completed(line: Line, commands: Commands): Fitted {
   const { command, args } = parted(line, commands);
+  const placed = command && argumentsOfFlags(command, args);
+  if (placed) return { line: [...command.words, ...placed], fits: true, excess: false };
   if (!command || args.some((word) => word.startsWith("-")))
     return { line, fits: true, excess: false };
+  // Without a terminal, no run is asked for.
+  const [first] = command.positionals;
+  if (args.length === 0 && first?.optional && command.params[first.name]?.listed === "run")
+    return { line: [...line, "last"], fits: true, excess: false };
   const withBase = withKb(command, args);
   if (withBase) return { line: withBase, fits: false, excess: false };
   const { positionals, words } = command;

@@ -37,6 +37,8 @@ export type LineProblem =
 export interface RejectedLine {
   readonly error: CommanderError;
   readonly program: string;
+  /** All words of the line behind the program. */
+  readonly words: readonly string[];
   readonly node: Commander;
   readonly command: Command | undefined;
 }
@@ -136,7 +138,7 @@ function stopped(
       return isUnknown ? unknownWord(word) : helpOf(path, words);
     }
     default:
-      return { kind: "invalid", problem: { error, program, node, command } };
+      return { kind: "invalid", problem: { error, program, words, node, command } };
   }
 }
 

@@ -1,3 +1,4 @@
+import { commandLine } from "../../lib/command-line.ts";
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { shellQuote } from "../../lib/command-line.ts";
@@ -78,7 +79,7 @@ const capitals: Readonly<Record<string, string>> = {
   conversation_id: "CONVERSATION",
 };
 
-function idValue(label: string, { listed }: Param, text: string): string {
+function idValue(label: string, { listed, placeholder }: Param, text: string): string {
   if (isUuid(text) || (listed && isIdPrefix(text.replace(/^id:/, "")))) return text;
   if (listed === "run" && text === NEWEST) return text;
   const newest = listed === "run" ? `; ${NEWEST} is the newest run` : "";
@@ -86,11 +87,15 @@ function idValue(label: string, { listed }: Param, text: string): string {
   const enough = list
     ? `; the first 8 characters are enough${newest || `; ${list} shows them`}`
     : "";
+  const messages =
+    placeholder === "message"
+      ? `; ${commandLine("wf conversation messages", ["CONVERSATION"])} shows them`
+      : "";
   throw invalidValue(
     label,
     text,
     "is not a UUID",
-    `IDs look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e${enough}`,
+    `IDs look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e${enough}${messages}`,
   );
 }
 

@@ -311,7 +311,7 @@ showTarget();
 // On paper nothing can be unfolded. Of tables whose rows are marked, those to look at are.
 let folded = [];
 addEventListener("beforeprint", () => {
-  for (const table of [...unmoved.keys()]) moveOthers(table);
+  for (const table of unmoved.keys()) moveOthers(table);
   folded = [...document.querySelectorAll("details:not([open], .keys)")].filter(
     (details) => !details.closest("table.marked tbody:not([data-marks*='state:'])"),
   );

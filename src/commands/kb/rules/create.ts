@@ -71,13 +71,17 @@ export async function noticeOpenTechnique(kb: unknown, context: Context): Promis
 export async function withOrder(
   error: unknown,
   { dataset_id, directory }: Values,
-  { host }: Context,
+  { host, resolveId }: Context,
   command: string,
 ): Promise<CliError> {
   if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
   const isDirectory = async (path: unknown) =>
     (await host.files.stat(String(path)))?.isDirectory === true;
-  if ((await isDirectory(directory)) || !(await isDirectory(dataset_id))) return error;
+  if (await isDirectory(directory)) return error;
+  const isSwapped =
+    (await isDirectory(dataset_id)) ||
+    (await resolveId("kb", String(directory)).catch(() => undefined)) !== undefined;
+  if (!isSwapped) return error;
   const right = commandLine(command, [String(directory), String(dataset_id)]);
   return error.with({ hint: `the knowledge base comes first: ${right}` });
 }

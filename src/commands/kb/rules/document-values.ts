@@ -22,11 +22,14 @@ export async function rejectUnfit(
   const paths = [file ?? []].flat().map(String);
   for (const path of paths) {
     const found = await stat(path);
-    if (!found && paths.length === 1 && (await stat(String(dataset_id)))?.isFile)
+    const swapped = !found && paths.length === 1 ? await stat(String(dataset_id)) : null;
+    if (swapped) {
+      const right = swapped.isFile ? "kb doc upload" : "kb sync";
       throw usage(
         `${path}: file not found`,
-        `the knowledge base comes first: ${commandLine("kb doc upload", [path, String(dataset_id)])}`,
+        `the knowledge base comes first: ${commandLine(right, [path, String(dataset_id)])}`,
       );
+    }
     if (found?.isFile && found.size === 0)
       throw usage(`${path} is empty`, "no search would find it; write something into it first");
     if (!found?.isDirectory) continue;
@@ -42,10 +45,15 @@ export async function rejectFile(
   { dataset_id, name, text }: Values,
   stat: Parameters<NonNullable<CommandRules["checkPaths"]>>[1],
 ): Promise<void> {
-  if (text !== undefined || !(await stat(String(name)))?.isFile) return;
+  if (text !== undefined) return;
+  const names = [String(dataset_id), String(name)];
+  const isFile = async (path = "") => (await stat(path))?.isFile === true;
+  const isSwapped = await isFile(names[0]);
+  if (!isSwapped && !(await isFile(names[1]))) return;
+  const [kb = "", file = ""] = isSwapped ? names.toReversed() : names;
   throw usage(
     "--text or --text-file is required",
-    `to upload the file ${String(name)}: ${commandLine("kb doc upload", [String(dataset_id), String(name)])}`,
+    `to upload the file ${file}: ${commandLine("kb doc upload", [kb, file])}`,
   );
 }
 

@@ -1,0 +1,147 @@
+/* What an unknown flag is meant for. */
+import { commandLine, shellQuote } from "../../lib/command-line.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { own } from "../../lib/json.ts";
+import { formatsOf } from "../../output/style.ts";
+import { flagsOf } from "../parse/shared-flags.ts";
+import { choiceFlag } from "./excess-arguments.ts";
+import { nameOf, usageHint } from "./failure.ts";
+import type { Explanation, Failure } from "./failure.ts";
+import { flagElsewhere, flagsOff, jsonFields, keyFlags } from "./flags-elsewhere.ts";
+import { argumentsOfFlags } from "./meant-line.ts";
+
+/** Where other programs write to a file. */
+const outputFlags = ["--out", "--outfile", "--output-file"];
+
+/** A flag that a line has and its command does not. */
+interface UnknownFlag extends Failure {
+  readonly flag: string;
+  /** What follows it. It may be a key, so it is printed only where our flags take it. */
+  readonly value: string;
+  /** Flags that the command has, in full. */
+  readonly known: readonly string[];
+}
+
+export function unknownFlag(failure: Failure): Explanation {
+  const { node, command, quoted, words } = failure;
+  const [flag = ""] = /^--[^=]*|^-./.exec(quoted) ?? [];
+  // The node of a command has only the flags that its line names.
+  const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
+  const known = all.flatMap(({ long }) => long ?? []);
+  const attached = quoted.slice(flag.length).replace(/^=/, "");
+  const value = attached || (words[words.indexOf(quoted) + 1] ?? "");
+  const unknown = { ...failure, flag, value, known };
+  if (quoted.includes("=") && known.includes(flag))
+    return {
+      message: `${flag} takes no value`,
+      hint: `use ${flag} or ${negated(flag)}`,
+    };
+  const hint =
+    hintOfOutput(unknown) ??
+    hintOfKey(unknown) ??
+    hintOfOwn(unknown) ??
+    hintOfNear(unknown) ??
+    hintOfCommand(unknown) ??
+    hintOfHelp(unknown);
+  return { message: `unknown flag: ${flag}`, hint };
+}
+
+const negated = (flag: string): string => flag.replace(/^--(no-)?/, "--no-");
+
+function hintOfOutput({ flag, known }: UnknownFlag): string | undefined {
+  if (!outputFlags.includes(flag) || known.includes("--output-dir")) return undefined;
+  return known.includes("--dir")
+    ? "did you mean --dir?"
+    : "results are written to stdout: add > FILE";
+}
+
+/** How a key is given without others on the machine reading it. */
+function hintOfKey({ flag, known, program }: UnknownFlag): string | undefined {
+  if (!keyFlags.includes(flag)) return undefined;
+  if (known.includes("--key-file"))
+    return "use --key-file FILE (- for stdin) or --key-command COMMAND";
+  return `store keys with ${commandLine(`${program} login`)}, or set ${program === "kb" ? "KB_KEY" : "KB_APP_KEY"}: others on this machine could read them here`;
+}
+
+/** The hint for what the command has in another form: turned off, in full, as an argument, in JSON. */
+function hintOfOwn(unknown: UnknownFlag): string | undefined {
+  const { flag, quoted, known, command, words } = unknown;
+  // `-app chat`
+  const long = `-${/^-\w{2,}/.exec(quoted)?.[0] ?? ""}`;
+  if (known.includes(long)) return `did you mean ${long}?`;
+  const off = own(flagsOff, flag) ?? negated(flag);
+  if (known.includes(off)) return `that is the default, which ${off} turns off`;
+  if (!command) return undefined;
+  const placed = argumentsOfFlags(command, words.slice(command.words.length - 1));
+  if (placed) return `it is an argument: ${commandLine(command.words.join(" "), placed)}`;
+  const isArgument = command.positionals.some(({ word }) => `--${word}` === flag);
+  if (isArgument) return `it is an argument: ${usageHint(unknown)}`;
+  const takesFile = command.positionals.some(({ word }) => word === "file");
+  if (takesFile && ["-f", "--file", "--filename"].includes(flag)) return usageHint(unknown);
+  const field = flagElsewhere(flag, known)
+    ? undefined
+    : jsonFields.find(({ to, of }) => of.includes(flag) && known.includes(to));
+  return field && `it is a part of ${field.to}: ${field.to} ${shellQuote(field.sample)}`;
+}
+
+/** The hint for a flag of another program, or one that is misspelled. */
+function hintOfNear(unknown: UnknownFlag): string | undefined {
+  const { flag, value, known, command } = unknown;
+  const same = flagElsewhere(flag, known);
+  const ofLists = ["--all", "-L", "--limit", "--page"].includes(flag);
+  if (command && !same && ofLists && !command.pages)
+    return `it is for commands that list; ${usageHint(unknown)}`;
+  const near = same ?? (flag.startsWith("--") ? didYouMean(flag, [...known, "--help"]) : undefined);
+  if (near === undefined) return undefined;
+  // `--filter error`, `--filter name=Hand`, `-n Handbook`
+  const choice = command && choiceFlag(command, value);
+  if (choice !== undefined && near !== `--${choice}`) return `did you mean --${choice} ${value}?`;
+  const formats: readonly string[] = command ? formatsOf(command.returns) : [];
+  if (near === "--output" && value !== "" && command)
+    return formats.includes(value)
+      ? `did you mean --output ${value}?`
+      : `--output is how results are printed: ${formats.join(", ")}`;
+  const [, text] = value.split("=", 2);
+  if (near === "--keyword" && text) return `did you mean --keyword ${shellQuote(text)}?`;
+  const takesNumber = ["--limit", "--top-k"].includes(near);
+  if (takesNumber && /^[^\d-]/.test(value)) return `${near} takes a number; ${usageHint(unknown)}`;
+  return `did you mean ${near}?`;
+}
+
+/** The hint for flags of a single command. */
+function hintOfCommand(unknown: UnknownFlag): string | undefined {
+  const { flag, quoted, command, node } = unknown;
+  if (!command) return undefined;
+  const value = flag.replace(/^--?/, "");
+  const choice = choiceFlag(command, value);
+  if (choice !== undefined) return `did you mean --${choice} ${value}?`;
+  const { words, positionals } = command;
+  if (words[1] === "api" && /^(-X|--method|--request)/.test(quoted))
+    return `the method comes first: ${requestLine(unknown)}`;
+  const follows = ["--wait", "--follow", "--stream"].includes(flag);
+  if (follows && words.join(" ") === "wf run")
+    return "that is the default; --detach starts the run and ends";
+  if (flag === "--wait" && words[1] === "doc")
+    return `it does not wait; then run ${commandLine("kb doc wait", ["KB"])}`;
+  if (["-r", "-R", "--recursive"].includes(flag) && words.join(" ") === "kb doc upload")
+    return `directories are synced: ${commandLine("kb sync", ["KB", "DIR"])}`;
+  if (positionals[0]?.name === "dataset_id" && flag === "--web")
+    return `did you mean ${commandLine("kb open", node.args.slice(0, 1))}?`;
+  return undefined;
+}
+
+function hintOfHelp({ node, command }: UnknownFlag): string {
+  const help = commandLine(nameOf(node), [], { help: true });
+  const takesInputs = command?.params["input"]?.placeholder === "name=value";
+  const inputs = takesInputs ? "inputs of the application are NAME=VALUE; " : "";
+  return `${inputs}run ${help} to list the flags`;
+}
+
+/** The line for `api -X POST /datasets`. */
+function requestLine({ program, node, quoted }: Failure): string {
+  const words = node.args.filter((word) => !word.startsWith("-"));
+  const [, attached] = /^(?:-X|--\w+=)([A-Z]+)$/.exec(quoted) ?? [];
+  const method = attached ?? words.find((word) => /^[A-Z]+$/.test(word)) ?? "POST";
+  const path = words.find((word) => word !== method) ?? "PATH";
+  return commandLine(`${program} api`, [method, path]);
+}
