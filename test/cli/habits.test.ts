@@ -427,6 +427,11 @@ describe("against a server", () => {
     ["kb watch src Handbook", "`kb sync Handbook src/ --watch`"],
     ["kb doc show Handbook/a.md", "if Handbook is one: `kb doc show Handbook a.md`"],
     ["kb doc list --kb Handbook", "it is an argument: `kb doc list Handbook`"],
+    [
+      "kb doc list --status error --kb Handbook",
+      "it is an argument: `kb doc list Handbook --status error`",
+    ],
+    ["kb doc list --kb Handbook --key x", "it is an argument: usage: kb doc list <kb>"],
     ["kb list --filter name=Hand", "did you mean --keyword Hand?"],
     ["kb doc list Handbook --filter error", "did you mean --status error?"],
     ["kb doc list -n Handbook", "--limit takes a number; usage: kb doc list <kb>"],

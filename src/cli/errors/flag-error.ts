@@ -1,5 +1,5 @@
 /* What an unknown flag is meant for. */
-import { commandLine, shellQuote } from "../../lib/command-line.ts";
+import { commandLine, shellQuote, shownLine } from "../../lib/command-line.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
 import { formatsOf } from "../../output/style.ts";
@@ -72,8 +72,12 @@ function hintOfOwn(unknown: UnknownFlag): string | undefined {
   const off = own(flagsOff, flag) ?? negated(flag);
   if (known.includes(off)) return `that is the default, which ${off} turns off`;
   if (!command) return undefined;
-  const placed = argumentsOfFlags(command, words.slice(command.words.length - 1));
-  if (placed) return `it is an argument: ${commandLine(command.words.join(" "), placed)}`;
+  const { length } = command.words;
+  const isPlain = command.words.slice(1).every((word, at) => words[at] === word);
+  const hasKey = words.some((word) => keyFlags.includes(word.split("=", 1)[0] ?? ""));
+  const placed = argumentsOfFlags(command, words.slice(length - 1));
+  if (placed && isPlain && !hasKey)
+    return `it is an argument: ${shownLine([...command.words, ...placed])}`;
   const isArgument = command.positionals.some(({ word }) => `--${word}` === flag);
   if (isArgument) return `it is an argument: ${usageHint(unknown)}`;
   const takesFile = command.positionals.some(({ word }) => word === "file");
