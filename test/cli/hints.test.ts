@@ -262,6 +262,8 @@ const scenes: readonly Scene[] = [
   { line: "kb sync Bare $dir/docs" },
   { line: "kb sync Bare https://example.com" },
   { line: "kb doc list --kb Bare" },
+  { line: "wf chat -m hello --app chat" },
+  { line: "kb create Guide --chunk-size 500" },
   { line: "kb doc upload Bare $dir/docs -r", unless: "the directory is not named" },
   { line: "kb doc show Bare/absent.md", unless: "there is no such document" },
   { line: "kb sync Bare $dir/up.md" },

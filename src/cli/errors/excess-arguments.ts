@@ -142,7 +142,9 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   if (/^\d+[smhdw]$/.test(word) && flags.has("--since"))
     return `did you mean ${line({ since: word })}?`;
   const app =
-    command.key === "app" && command.positionals.length === 0
+    command.key === "app" &&
+    command.positionals.length === 0 &&
+    requiredFlags(command, node.args) === undefined
       ? `applications are named by --app: ${shownLine([program, "--app", word, ...words])}`
       : undefined;
   // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.

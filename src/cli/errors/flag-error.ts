@@ -3,12 +3,22 @@ import { commandLine, shellQuote, shownLine } from "../../lib/command-line.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
 import { formatsOf } from "../../output/style.ts";
+import { retrievalShape } from "../../operations/shared.ts";
+import type { Command } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
 import { choiceFlag } from "./excess-arguments.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
-import { flagElsewhere, flagsOff, jsonFields, keyFlags } from "./flags-elsewhere.ts";
-import { argumentsOfFlags } from "./meant-line.ts";
+import {
+  chunkingFlags,
+  chunkingRule,
+  filteredSearch,
+  flagElsewhere,
+  flagsOff,
+  keyFlags,
+  searchFields,
+} from "./flags-elsewhere.ts";
+import { argumentsOfFlags } from "./argument-places.ts";
 
 /** Where other programs write to a file. */
 const outputFlags = ["--out", "--outfile", "--output-file"];
@@ -82,10 +92,29 @@ function hintOfOwn(unknown: UnknownFlag): string | undefined {
   if (isArgument) return `it is an argument: ${usageHint(unknown)}`;
   const takesFile = command.positionals.some(({ word }) => word === "file");
   if (takesFile && ["-f", "--file", "--filename"].includes(flag)) return usageHint(unknown);
-  const field = flagElsewhere(flag, known)
-    ? undefined
-    : jsonFields.find(({ to, of }) => of.includes(flag) && known.includes(to));
-  return field && `it is a part of ${field.to}: ${field.to} ${shellQuote(field.sample)}`;
+  return flagElsewhere(flag, known) ? undefined : hintOfField(unknown, command);
+}
+
+/** The hint for a field of a value in JSON, without a change of the other fields. */
+function hintOfField({ flag, value, known, node }: UnknownFlag, { words }: Command) {
+  const field = own(searchFields, flag);
+  if (field !== undefined && words.join(" ") === "kb update") {
+    const [kb = "KB"] = node.args;
+    const { choices } = retrievalShape.fields.search_method;
+    if (field === "search_method" && !choices.some((each) => each === value))
+      return `search methods: ${choices.join(", ")}`;
+    const typed = field === "search_method" ? `"${value}"` : `${Number(value) || 5}`;
+    const changed = `.retrieval_model_dict + {${field}: ${typed}}`;
+    return `it is one of the settings of --retrieval-model: --retrieval-model "$(kb show ${shellQuote(kb)} --jq ${shellQuote(changed)})"`;
+  }
+  if (["--filter", "--where", "--metadata"].includes(flag) && words.join(" ") === "kb search")
+    return `it is a part of --retrieval-model: --retrieval-model ${shellQuote(filteredSearch)}`;
+  if (!chunkingFlags.includes(flag) || words[0] !== "kb") return undefined;
+  const isSize = ["--chunk-size", "--max-tokens"].includes(flag) && /^\d+$/.test(value);
+  const rule = chunkingRule(isSize ? value : "500");
+  return known.includes("--process-rule")
+    ? `it is a part of --process-rule: --process-rule ${shellQuote(rule)}`
+    : `documents are split when they are added: ${commandLine("kb doc upload", ["KB", "FILE"], { "process-rule": rule })}`;
 }
 
 /** The hint for a flag of another program, or one that is misspelled. */
@@ -107,6 +136,8 @@ function hintOfNear(unknown: UnknownFlag): string | undefined {
       : `--output is how results are printed: ${formats.join(", ")}`;
   const [, text] = value.split("=", 2);
   if (near === "--keyword" && text) return `did you mean --keyword ${shellQuote(text)}?`;
+  // `--days 7`
+  if (flag === "--days" && /^\d+$/.test(value)) return `did you mean ${near} ${value}d?`;
   const takesNumber = ["--limit", "--top-k"].includes(near);
   if (takesNumber && /^[^\d-]/.test(value)) return `${near} takes a number; ${usageHint(unknown)}`;
   return `did you mean ${near}?`;
@@ -127,8 +158,10 @@ function hintOfCommand(unknown: UnknownFlag): string | undefined {
     return "that is the default; --detach starts the run and ends";
   if (flag === "--wait" && words[1] === "doc")
     return `it does not wait; then run ${commandLine("kb doc wait", ["KB"])}`;
+  if (["-m", "--message", "--text"].includes(flag) && words.join(" ") === "wf chat")
+    return `send one message with ${commandLine("wf chat send", [unknown.value])}`;
   if (["-r", "-R", "--recursive"].includes(flag) && words.join(" ") === "kb doc upload")
-    return `directories are synced: ${commandLine("kb sync", ["KB", "DIR"])}`;
+    return `directories are synced: ${commandLine("kb sync", [node.args[0] ?? "KB", node.args[1] ?? "DIR"])}`;
   if (positionals[0]?.name === "dataset_id" && flag === "--web")
     return `did you mean ${commandLine("kb open", node.args.slice(0, 1))}?`;
   return undefined;

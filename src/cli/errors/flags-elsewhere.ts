@@ -20,7 +20,6 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--background": ["--detach"],
   "--no-wait": ["--detach"],
   "--threshold": ["--score-threshold"],
-  "--to": ["--to-profile"],
   "--batch": ["--each FILE"],
   "--async": ["--detach"],
   "--limit": ["--top-k"],
@@ -34,6 +33,14 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--text": ["--content"],
   "--body": ["--text", "--content"],
   "--last": ["--since"],
+  "--month": ["--since 30d"],
+  "--week": ["--since 7d"],
+  "--yesterday": ["--since yesterday"],
+  "--tag": ["--where"],
+  "--from": ["--since"],
+  "--to": ["--to-profile", "--until"],
+  "--keep-last": ["--keep"],
+  "--older-than": ["--keep"],
   "--days": ["--since"],
   "--technique": ["--indexing-technique", "--search-method"],
   "--query": ["--input query=VALUE", "--keyword"],
@@ -87,25 +94,28 @@ export const flagsOff: Readonly<Record<string, string>> = {
   "--replace": "--no-duplicate",
 };
 
-const search =
-  '{"search_method":"semantic_search","reranking_enable":false,"top_k":5,"score_threshold_enabled":false}';
-const chunking =
-  '{"mode":"custom","rules":{"pre_processing_rules":[],"segmentation":{"separator":"\\n\\n","max_tokens":500}}}';
+/** Flags for what is a field of the settings of a search here. */
+export const searchFields: Readonly<Record<string, string>> = {
+  "--top-k": "top_k",
+  "--search-method": "search_method",
+  "--method": "search_method",
+  "--score-threshold": "score_threshold",
+  "--threshold": "score_threshold",
+};
 
-/** Flags for what is a field of a JSON value here, with the flag that takes it and a value that is valid. */
-export const jsonFields: readonly {
-  readonly of: readonly string[];
-  readonly to: string;
-  readonly sample: string;
-}[] = [
-  {
-    of: ["--top-k", "--search-method", "--score-threshold", "--rerank", "--method"],
-    to: "--retrieval-model",
-    sample: search,
-  },
-  {
-    of: ["--chunk-size", "--max-tokens", "--separator", "--chunk-overlap", "--overlap"],
-    to: "--process-rule",
-    sample: chunking,
-  },
+/** Flags for what is a field of `--process-rule` here. */
+export const chunkingFlags: readonly string[] = [
+  "--chunk-size",
+  "--max-tokens",
+  "--separator",
+  "--chunk-overlap",
+  "--overlap",
 ];
+
+/** The value of `--process-rule` for chunks of so many tokens. */
+export const chunkingRule = (tokens: string): string =>
+  `{"mode":"custom","rules":{"pre_processing_rules":[],"segmentation":{"separator":"\\n\\n","max_tokens":${tokens}}}}`;
+
+/** Filters a search by a metadata field (server §15). */
+export const filteredSearch =
+  '{"search_method":"semantic_search","reranking_enable":false,"top_k":5,"score_threshold_enabled":false,"metadata_filtering_conditions":{"logical_operator":"and","conditions":[{"name":"FIELD","comparison_operator":"is","value":"VALUE"}]}}';

@@ -9,6 +9,7 @@ import { excessArguments, linesWithArguments } from "./excess-arguments.ts";
 import { usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import { unknownFlag } from "./flag-error.ts";
+import { withKb } from "./argument-places.ts";
 import { takesPath } from "./elsewhere.ts";
 import {
   groupOfNoun,
@@ -17,9 +18,9 @@ import {
   lineOfNoun,
   lineOfVerb,
   lineOfWords,
+  lineWithNameFirst,
   listOfMissing,
   meantLine,
-  withKb,
 } from "./meant-line.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import { parseLine } from "../parse/parser.ts";
@@ -140,6 +141,7 @@ async function meantByUnknown({ word, group, known, rest }: UnknownCommand) {
     meantLine(group, words, commands) ??
     (await inOtherProgram(words, group)) ??
     (nearLine === undefined ? undefined : [...(withRest ?? nearLine).split(" "), ...rest]) ??
+    lineWithNameFirst(group, words, commands) ??
     lineOfArguments(group, words, commands)
   );
 }
@@ -214,7 +216,7 @@ function missingArgument(failure: Failure): Explanation {
   }
   if (withBase) {
     // `Handbook/leave.md`
-    const [, base = "", file = ""] = /^([^/]+)\/(.+)$/.exec(node.args[0] ?? "") ?? [];
+    const [, base = "", file = ""] = /^([^/.][^/]*)\/(.+)$/.exec(node.args[0] ?? "") ?? [];
     const parted = command && file !== "" ? [...command.words, base, file] : undefined;
     const either = parted ? `; if ${base} is one: ${shownLine(parted)}` : "";
     return {

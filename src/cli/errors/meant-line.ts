@@ -1,11 +1,11 @@
 /* What a line with words of other programs means in ours: `kb get documents Handbook` is `kb doc list Handbook`. */
 import { commandsBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { flagsOf } from "../parse/shared-flags.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
+import { argumentsOfFlags, withKb } from "./argument-places.ts";
 import { linesElsewhere, linesOfBoth, madeUp, verbs } from "./elsewhere.ts";
 import { groupsOfNouns } from "./nouns-elsewhere.ts";
 
@@ -185,9 +185,10 @@ function lineOfInner(group: Line, [noun = "", ...args]: Words, commands: Command
 /** The line for a word of several: `doc-list`, `upload_document`. */
 function lineOfParts(group: Line, [word = "", ...rest]: Words, commands: Commands) {
   const parts = word.split(/[-_]/);
-  return parts.length > 1 && group.length === 1
-    ? lineOfNoun(group, [...parts, ...rest], commands)
-    : undefined;
+  if (parts.length < 2) return undefined;
+  if (group.length === 1) return lineOfNoun(group, [...parts, ...rest], commands);
+  const line = [...group, parts[0] ?? "", ...rest];
+  return parted(line, commands).command ? completed(line, commands).line : undefined;
 }
 
 /** The line for a verb behind a noun that is a command, if it takes what follows: `wf chat history ID`. */
@@ -244,9 +245,12 @@ function kbFirst(args: Words): Words {
 }
 
 /** A line of the table with the words that follow, a last value of a flag with all that are left. */
-function filled(line: string, args: Words): Line {
+function filled(line: string, typed: Words): Line {
   const words = line.split(" ");
-  if (!words.some((each) => /^(--|[A-Z]+$)/.test(each))) return [...words, ...args];
+  if (!words.some((each) => /^(--|[A-Z]+$)/.test(each))) return [...words, ...typed];
+  const firstFlag = typed.findIndex((word) => word.startsWith("-"));
+  const args = firstFlag === -1 ? typed : typed.slice(0, firstFlag);
+  const flags = typed.slice(args.length);
   const known = words.filter((each) => /^[A-Z]+$/.test(each) && !madeUp.includes(each));
   // Of a directory and a knowledge base, a single word is the directory unless it is written as a name.
   const takesPath = known.includes("PATH");
@@ -256,20 +260,14 @@ function filled(line: string, args: Words): Line {
   const isName = /^\p{Lu}/u.test(args[0] ?? "") && !isPath(args[0]);
   const slots = args.length === 1 && takesPath && !isName ? ["PATH"] : order;
   const last = words.at(-2)?.startsWith("--") ? words.at(-1) : undefined;
-  return words.map((word) => {
+  const complete = words.map((word) => {
     const at = slots.indexOf(word);
     const value = word === last ? args.slice(at).join(" ") : (args[at] ?? "");
     if (at === -1 || value === "") return word;
     return word === "PATH" && /^https?:/.test(value) ? `web+${value}` : value;
   });
-}
-
-/** `kb search leave` and `kb cat a.md` lack the knowledge base: `kb search KB leave`. */
-export function withKb({ words, positionals }: Command, args: Words): Line | undefined {
-  const [first, second, ...others] = positionals;
-  if (args.length !== 1 || first?.word !== "kb" || !second || others.length > 0) return undefined;
-  const isFile = ["file", "doc"].includes(second.word) && isFileName(args[0] ?? "");
-  return isFile || second.word === "query" ? [...words, "KB", ...args] : undefined;
+  const isFlag = words[1]?.startsWith("-"); // `kb --version`
+  return isFlag || flags.some((word) => words.includes(word)) ? complete : [...complete, ...flags];
 }
 
 /** The command of a line, and its arguments. */
@@ -277,6 +275,14 @@ function parted(line: Line, commands: Commands) {
   const found = commands.filter(({ words }) => words.every((word, at) => line[at] === word));
   const command = found.toSorted((one, other) => other.words.length - one.words.length)[0];
   return { command, args: line.slice(command?.words.length) };
+}
+
+/** The line for a name before its command: `kb Handbook doc list`. */
+export function lineWithNameFirst(group: Line, [name = "", ...rest]: Words, commands: Commands) {
+  const { command, args } = parted([...group, ...rest], commands);
+  return command && group.length === 1 && command.positionals.length > args.length
+    ? [...command.words, name, ...args]
+    : undefined;
 }
 
 /** The command that lists what the first made-up word of a line stands for: `kb list` for KB. */
@@ -294,22 +300,6 @@ export function listOfMissing(line: Line, typed: Words, commands: Commands): str
   return command.words.length > 2 && lists?.positionals.length === 0
     ? commandLine(list)
     : undefined;
-}
-
-/** Arguments with those in their place that are written as flags: `Handbook --name a.md`; undefined without any. */
-export function argumentsOfFlags(command: Command, args: Words): Words | undefined {
-  const known = new Set(flagsOf(command).map(({ long }) => long));
-  const flags = command.positionals.map(({ word }) => `--${word}`);
-  const [at, flag] = [...args.entries()].find(
-    ([, word]) => flags.includes(word) && !known.has(word),
-  ) ?? [-1, ""];
-  const value = args[at + 1];
-  if (at === -1 || value === undefined || value.startsWith("-")) return undefined;
-  const others = args.toSpliced(at, 2);
-  const firstFlag = others.findIndex((word) => word.startsWith("-"));
-  const place = Math.min(flags.indexOf(flag), firstFlag === -1 ? others.length : firstFlag);
-  const placed = others.toSpliced(place, 0, value);
-  return argumentsOfFlags(command, placed) ?? placed;
 }
 
 /** A line with the arguments that it lacks as words in capitals. */

@@ -22,6 +22,7 @@ export const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, stri
     tag: "kb tag",
     label: "kb tag",
     model: "kb model",
+    embedding: "kb model",
     backup: "kb backup",
     profile: "kb profile",
     context: "kb profile",

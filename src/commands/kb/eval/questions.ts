@@ -68,7 +68,7 @@ export async function readQuestions(input: QuestionInput, context: Context) {
       file ? "the questions are given twice" : "missing argument: <questions>",
       file
         ? "give the file of questions once"
-        : `questions for it are made by ${commandLine("kb questions", [context.enteredName(dataset_id), "questions.jsonl"])}`,
+        : `questions for it are made by ${commandLine("kb questions", [context.enteredName(dataset_id), "questions.jsonl"], { app: "APP" })}`,
     );
   const bytes = await readBytes(file, host);
   if (isYaml(file.name) && !(await isList(bytes))) {

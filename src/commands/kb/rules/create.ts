@@ -7,6 +7,7 @@ import { askChoice, ask } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { activeModels } from "../models/index.ts";
 import { isUuid } from "../../../lib/text.ts";
+import { givenFlags } from "./document-values.ts";
 import { createKnowledgeBase } from "../../../operations/knowledge.ts";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -70,8 +71,8 @@ export async function noticeOpenTechnique(kb: unknown, context: Context): Promis
 /** The error for a knowledge base that is not found, with the right order if the arguments are swapped. */
 export async function withOrder(
   error: unknown,
-  { dataset_id, directory }: Values,
-  { host, resolveId }: Context,
+  { dataset_id, directory, ...others }: Values,
+  { host, resolveId, options }: Context,
   command: string,
 ): Promise<CliError> {
   if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
@@ -82,7 +83,9 @@ export async function withOrder(
     (await isDirectory(dataset_id)) ||
     (await resolveId("kb", String(directory)).catch(() => undefined)) !== undefined;
   if (!isSwapped) return error;
-  const right = commandLine(command, [String(directory), String(dataset_id)]);
+  // Without --dry-run, the line would make changes.
+  const flags = givenFlags({ ...others, ...(options.dryRun && { dry_run: true }) });
+  const right = commandLine(command, [String(directory), String(dataset_id)], flags);
   return error.with({ hint: `the knowledge base comes first: ${right}` });
 }
 

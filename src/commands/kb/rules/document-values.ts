@@ -14,9 +14,20 @@ import type { InputOf } from "../../../operations/operation.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** Values as the flags of a line; false is that of a flag that is turned off. */
+export const givenFlags = (values: Values): Parameters<typeof commandLine>[2] =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]): [string, true | string[]][] => {
+      const flag = name.replaceAll("_", "-");
+      if (typeof value === "boolean") return [[value ? flag : `no-${flag}`, true]];
+      const texts = [value ?? []].flat().filter((each) => !isObject(each));
+      return texts.length > 0 ? [[flag, texts.map(String)]] : [];
+    }),
+  );
+
 /** Throws usage for directories, which another command takes, and for files that no search would find. */
 export async function rejectUnfit(
-  { dataset_id, file }: Values,
+  { dataset_id, file, ...others }: Values,
   stat: Parameters<NonNullable<CommandRules["checkPaths"]>>[1],
 ): Promise<void> {
   const paths = [file ?? []].flat().map(String);
@@ -27,7 +38,7 @@ export async function rejectUnfit(
       const right = swapped.isFile ? "kb doc upload" : "kb sync";
       throw usage(
         `${path}: file not found`,
-        `the knowledge base comes first: ${commandLine(right, [path, String(dataset_id)])}`,
+        `the knowledge base comes first: ${commandLine(right, [path, String(dataset_id)], swapped.isFile ? givenFlags(others) : {})}`,
       );
     }
     if (found?.isFile && found.size === 0)
@@ -72,7 +83,10 @@ export async function requireBatch({ input, resolved }: Filling): Promise<Values
 export function asValues(error: unknown, input: Values): unknown {
   if (!(error instanceof CliError) || !/^documents? /.test(error.message)) return error;
   const { dataset_id, document_id, set, unset } = input;
-  const words = [document_id ?? []].flat().map(String);
+  // `owner:kim` is written so elsewhere.
+  const words = [document_id ?? []]
+    .flat()
+    .map((word) => String(word).replace(/^(?!id:|name:)(\w+):(?!\/)/, "$1="));
   const values = words.filter((word) => word.includes("="));
   // `set Handbook a.md team hr`
   const pair = words.length > 2 && (set ?? unset) === undefined ? words.slice(-2) : [];
