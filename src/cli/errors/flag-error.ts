@@ -2,6 +2,7 @@
 import { commandLine, shellQuote, shownLine } from "../../lib/command-line.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
+import { isFileName } from "../../lib/text.ts";
 import { formatsOf } from "../../output/style.ts";
 import { retrievalShape } from "../../operations/shared.ts";
 import type { Command } from "../parse/command.ts";
@@ -136,6 +137,11 @@ function hintOfNear(unknown: UnknownFlag): string | undefined {
       : `--output is how results are printed: ${formats.join(", ")}`;
   const [, text] = value.split("=", 2);
   if (near === "--keyword" && text) return `did you mean --keyword ${shellQuote(text)}?`;
+  // `--last 10`, `--csv inputs.csv`
+  const isCount = flag === "--last" && /^\d+$/.test(value) && known.includes("--limit");
+  if (isCount) return `did you mean --limit ${value}?`;
+  if (flag === "--csv" && isFileName(value) && known.includes("--each"))
+    return `did you mean --each ${shellQuote(value)}?`;
   // `--days 7`
   if (flag === "--days" && /^\d+$/.test(value)) return `did you mean ${near} ${value}d?`;
   const takesNumber = ["--limit", "--top-k"].includes(near);

@@ -57,6 +57,8 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--name": ["--keyword"],
   "--order-by": ["--sort"],
   "--per-page": ["--limit"],
+  "--page-size": ["--limit"],
+  "--title": ["--name"],
   "-k": ["--top-k"],
   "-a": ["--all"],
   "--context": ["--profile"],

@@ -32,7 +32,9 @@ export const lineOfWords = (
     (args.some((arg) => arg.includes("=")) ? own(table, `${typed} (assignment)`) : undefined) ??
     (isPath(args[1]) && !isPath(args[0]) ? own(table, `${typed} (to path)`) : undefined) ??
     (isPath(args[0]) && !isPath(args[1]) ? own(table, `${typed} (path)`) : undefined) ??
-    (args.some(isFileName) ? own(table, `${typed} (file)`) : undefined) ??
+    (args.some(isFileName) && !args.includes("--text")
+      ? own(table, `${typed} (file)`)
+      : undefined) ??
     own(table, typed) ??
     (line && `${program} ${line}`)
   );
