@@ -59,18 +59,21 @@ export const previewFile = wfOperation({
   ],
 });
 
+/** What servers answer for a feature that an application has not enabled. */
+const notEnabled = [
+  {
+    message: "is not enabled",
+    kind: "refused",
+    hint: "the web console enables it for an application: `wf open`",
+  },
+] as const;
+
 export const transcribeAudio = wfOperation({
   id: "audioToText",
   command: "wf audio transcribe <file>",
   action: "transcribe file {file}",
   summary: "Convert speech to text (uses a paid model)",
-  knownErrors: [
-    {
-      message: "is not enabled",
-      kind: "refused",
-      hint: "the web console enables it for an application: `wf open`",
-    },
-  ],
+  knownErrors: notEnabled,
   route: "POST /audio-to-text",
   params: {
     file: form.file("Audio file, - for stdin (mp3, m4a, wav, amr, mpga)", {
@@ -90,13 +93,7 @@ export const speakText = wfOperation({
   command: "wf audio speak",
   action: "convert text to speech",
   summary: "Convert text to speech (uses a paid model)",
-  knownErrors: [
-    {
-      message: "is not enabled",
-      kind: "refused",
-      hint: "the web console enables it for an application: `wf open`",
-    },
-  ],
+  knownErrors: notEnabled,
   route: "POST /text-to-audio",
   anyOf: ["text", "message_id"],
   params: {

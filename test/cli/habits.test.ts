@@ -543,4 +543,14 @@ describe("against a server", () => {
       ["GET", "/v1/datasets?limit=1"],
     ]);
   });
+
+  test("what the server refuses has a hint: a name that is taken, a feature that is not enabled", async () => {
+    await run("kb create Taken --indexing-technique economy");
+    const taken = await run("kb update Taken --name Handbook");
+    expect(taken.err).toContain("hint: choose another name; `kb show Handbook` shows");
+    const audio = await run("wf audio transcribe README.md --app chat");
+    expect(audio.err.replaceAll(/\n +/g, " ")).toContain(
+      "hint: the web console enables it for an application: `wf open --app chat`",
+    );
+  });
 });

@@ -61,8 +61,8 @@ export const verbs: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Lines for words behind each program that no command has. What follows fills the words in capitals, in their
- * order, except those that it cannot name (`madeUp`); a line with a flag takes nothing else. The first word of
- * two is our group for the typed noun; `(assignment)`, `(path)`, `(to path)` and `(file)` are for what follows.
+ * order, except those that it cannot name (`madeUp`); a line with a flag takes nothing else but flags. The first
+ * word of two is our group for the typed noun; `(assignment)`, `(path)`, `(to path)` and `(file)` are for what follows.
  */
 export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   kb: {

@@ -50,7 +50,8 @@ export async function checkStyle(
 ): Promise<readonly string[]> {
   if (returns.kind === "report") rejectColumns(style);
   const { sort = "" } = style;
-  const [, column = sort] = /^-(.+)|^(.+):(?:asc|desc)$/i.exec(sort)?.filter(Boolean) ?? [];
+  // As other programs have it: `-name`, `name:desc`.
+  const column = sort.replace(/^-(?=.)|(?<=.):(?:asc|desc)$/i, "");
   if (column !== sort)
     throw usage(
       `--sort ${JSON.stringify(sort)} is not a column`,
