@@ -5,6 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import type { Altered } from "../../lib/altering-proxy.ts";
+import { fileForm } from "../../lib/sandbox-client.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
@@ -212,9 +213,18 @@ const problems: readonly (readonly [problem: string, document: string, ...Damage
     "empty.csv",
     "a file is empty",
     "text",
+    // A program of others: our own refuses to upload it.
     async () => {
-      await writeFile(join(home, "empty.csv"), "");
-      await done("doc", "upload", name, join(home, "empty.csv"));
+      const { id } = JSON.parse(await done("show", name, "-o", "json")) as { id: string };
+      const sent = await fetch(
+        `${server.sandbox.origin}/v1/datasets/${id}/document/create-by-file`,
+        {
+          method: "POST",
+          headers: { authorization: "Bearer dataset-sandbox" },
+          body: fileForm("empty.csv", ""),
+        },
+      );
+      expect(sent.status, await sent.text()).toBe(200);
     },
   ],
   [
