@@ -294,6 +294,9 @@ export function missingProfileHint(name: string, { profiles }: ProfileStore, pro
 
 /** The hint for an application that a profile does not have: a similar name, all names, or how to add it. */
 function missingAppHint(app: string, names: readonly string[], profile: string | undefined) {
+  const several = app.split(",");
+  if (several.length > 1 && several.every((each) => names.includes(each)))
+    return `a command that takes several takes them one by one: ${several.map((each) => `--app ${each}`).join(" ")}`;
   const near = didYouMean(app, names);
   if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;
   const add = commandLine("wf login", profile === undefined ? [] : [profile], { app });

@@ -161,7 +161,7 @@ export const setFeedback = wfOperation({
     content: body.text("Why"),
     user: userInBody,
   },
-  anyOf: ["rating", "withdraw"],
+  oneOf: ["rating", "withdraw"],
   returns: success,
   retry: "idempotent",
   examples: [

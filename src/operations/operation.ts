@@ -213,6 +213,8 @@ interface KeylessOperation<P extends Params, R extends Returns<never>> {
   readonly alreadyDoneStatus?: number;
   /** Parameters of which one is required: without any (`all`: outside of the path), nothing changes. */
   readonly anyOf?: "all" | readonly string[];
+  /** Parameters of which exactly one is required. */
+  readonly oneOf?: readonly string[];
   /**
    * Commands for values that this request cannot change alone, by parameter; they take the same
    * positionals, and then the value.

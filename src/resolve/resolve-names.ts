@@ -288,15 +288,19 @@ async function unknownName(
     );
   }
   if (!listing.byName) return notFound(message, `run ${run} to see the IDs`);
+  if (noun === "kb" && /^[^,]+(,[^,]+)+$/.test(text))
+    return notFound(message, `if these are several: one at a time; ${run} lists them`);
   const near =
     names.find((each) => withSlashes(each).endsWith(`/${withSlashes(text)}`)) ??
     didYouMean(text, names) ??
     didYouMean(text, await firstNames(listing, known, lookup));
   if (near !== undefined) return notFound(message, `did you mean ${JSON.stringify(near)}?`);
+  const swapped = lookup.swapped(known);
+  const then = swapped === undefined ? "" : `: ${swapped}`;
   if (noun === "kb" && isFileName(text))
     return notFound(
       message,
-      `files and documents come after the knowledge base; ${run} lists those`,
+      `files and documents come after the knowledge base${then}; ${run} lists those`,
     );
   const makes = own({ kb: "kb create", tag: "kb tag create" }, noun);
   const isMissing =
@@ -308,7 +312,7 @@ async function unknownName(
   if (bases.includes(text))
     return notFound(
       message,
-      `the knowledge base comes first, and then its tags; ${run} shows tags`,
+      `the knowledge base comes first, and then its tags${then}; ${run} shows tags`,
     );
   return notFound(message, `${rules}; run ${run} to see them${create}`);
 }

@@ -67,7 +67,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["kb", "list", "-f", "json"], "unknown flag: -f", "did you mean --output json?"],
   [["kb", "list", "-n3"], "unknown flag: -n", "did you mean --limit?"],
   [["kb", "delete", "H", "-f"], "unknown flag: -f", "did you mean --yes?"],
-  [["kb", "apply", "-f", "a.yaml"], "unknown flag: -f", "usage: kb apply <file> [flags]"],
+  [["kb", "apply", "-f", "a.yaml"], "unknown flag: -f", "it is an argument: `kb apply a.yaml`"],
   [["kb", "doc", "list", "H", "--web"], "unknown flag: --web", "did you mean `kb open H`?"],
   [["wf", "run", "--query", "x"], "unknown flag: --query", "did you mean --input query=VALUE?"],
   [
@@ -93,7 +93,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [
     ["kb", "search", "H", "x", "--method", "semantic_search"],
     "unknown flag: --method",
-    "did you mean --search-method?",
+    "did you mean --search-method semantic_search?",
   ],
   [["kb", "doc", "list", "H", "--filter", "x"], "unknown flag: --filter", "did you mean --where?"],
   [

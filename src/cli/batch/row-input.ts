@@ -10,7 +10,7 @@ import { tryParseJson } from "../../lib/json.ts";
 import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { changeMissing, checkedInput, labelOf } from "../parse/input.ts";
+import { changeProblem, checkedInput, labelOf } from "../parse/input.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
 import type { Sources, TypedLine } from "../parse/values.ts";
 
@@ -77,7 +77,7 @@ export async function checkRows(request: RowsToCheck): Promise<ReadRows> {
       if (input[param] !== undefined) continue;
       throw unreadable(`${file} ${rowPlace(row)}, column ${byParam.get(param)}`, "is empty");
     }
-    const problem = changeMissing(command, input, extra);
+    const problem = changeProblem(command, input, extra);
     if (problem !== undefined) throw unreadable(`${file} ${rowPlace(row)}`, problem);
     return { row, input };
   };

@@ -1,4 +1,5 @@
 /* Arguments in the places that a command has for them. */
+import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
@@ -8,15 +9,70 @@ type Words = readonly string[];
 /** `kb search leave` and `kb cat a.md` lack the knowledge base: `kb search KB leave`. */
 export function withKb({ words, positionals }: Command, args: Words): Words | undefined {
   const [first, second, ...others] = positionals;
-  if (args.length !== 1 || first?.word !== "kb" || !second || others.length > 0) return undefined;
+  if (first?.word !== "kb" || !second) return undefined;
+  // `kb doc rename a.md b.md`
+  const required = positionals.filter(({ optional }) => !optional);
+  const isOther = args.length > 1 && args.length === required.length - 1;
+  if (isOther && second.word === "doc" && isFileName(args[0] ?? ""))
+    return [...words, "KB", ...args];
+  if (args.length !== 1 || others.length > 0) return undefined;
   const isFile = ["file", "doc"].includes(second.word) && isFileName(args[0] ?? "");
   const isSource = second.word === "source" && isPath(args[0]);
   return isFile || isSource || second.word === "query" ? [...words, "KB", ...args] : undefined;
 }
 
+/** Arguments of which the first two are swapped where they look so: `leave.md Handbook`, `leave Handbook`. */
+export function inOrder({ positionals: [kb, second] }: Command, args: Words): Words {
+  const [one, other, ...rest] = args;
+  if (kb?.word !== "kb" || !second || one === undefined || other === undefined) return args;
+  const isFile = ["file", "doc"].includes(second.word);
+  const isName = (word: string) => /^\p{Lu}/u.test(word);
+  const isSwapped = isFile
+    ? isFileName(one) && !isFileName(other) && !other.startsWith("-")
+    : ["query", "tag"].includes(second.word) && isName(other) && !isName(one);
+  return isSwapped ? [other, one, ...rest] : args;
+}
+
+/** Flags of other programs for what is an argument here, by its word. */
+const flagsOfArguments: Readonly<Record<string, readonly string[]>> = {
+  kb: ["--dataset", "--dataset-id", "--knowledge-base", "--base", "--kb-id", "--dataset-name"],
+  doc: ["--document", "--document-id", "--doc-id", "--file"],
+  chunk: ["--segment", "--segment-id", "--chunk-id"],
+  query: ["--message", "--text", "--question", "--prompt", "-m"],
+  run: ["--run-id", "--workflow-run-id", "--id"],
+  task: ["--task-id", "--id"],
+  conversation: ["--conversation-id", "--id"],
+  message: ["--message-id", "--id"],
+  token: ["--form-token", "--id"],
+  tag: ["--label", "--tag-name"],
+  file: ["-f", "--filename", "--path", "--out", "--outfile", "--output-file"],
+  suite: ["-f", "--file", "-c", "--config"],
+  questions: ["-f", "--file", "-c", "--config"],
+  dir: ["--directory", "--path", "--out", "--output-dir", "--dest", "--to"],
+  source: ["--dir", "--directory", "--path", "--folder", "--src"],
+};
+
+/** Arguments in which flags for arguments have our names: `--dataset=Handbook` is `--kb Handbook`. */
+function withOurFlags({ positionals }: Command, args: Words, known: ReadonlySet<unknown>): Words {
+  const ours = new Map(
+    positionals
+      .toReversed()
+      .flatMap(({ word }) =>
+        [`--${word}`, ...(own(flagsOfArguments, word) ?? [])].map((flag) => [flag, `--${word}`]),
+      ),
+  );
+  return args.flatMap((arg) => {
+    const [flag = "", ...values] = arg.startsWith("-") ? arg.split("=") : [arg];
+    const mine = known.has(flag) ? undefined : ours.get(flag);
+    if (mine === undefined) return [arg];
+    return values.length === 0 ? [mine] : [mine, values.join("=")];
+  });
+}
+
 /** Arguments with those in their place that are written as flags: `Handbook --name a.md`; undefined without any. */
-export function argumentsOfFlags(command: Command, args: Words): Words | undefined {
-  const known = new Set(flagsOf(command).map(({ long }) => long));
+export function argumentsOfFlags(command: Command, typed: Words): Words | undefined {
+  const known = new Set(flagsOf(command).flatMap(({ long, short }) => [long, short]));
+  const args = withOurFlags(command, typed, known);
   const flags = command.positionals.map(({ word }) => `--${word}`);
   const [at, flag] = [...args.entries()].find(
     ([, word]) => flags.includes(word) && !known.has(word),
@@ -25,7 +81,26 @@ export function argumentsOfFlags(command: Command, args: Words): Words | undefin
   if (at === -1 || value === undefined || value.startsWith("-")) return undefined;
   const others = args.toSpliced(at, 2);
   const firstFlag = others.findIndex((word) => word.startsWith("-"));
-  const place = Math.min(flags.indexOf(flag), firstFlag === -1 ? others.length : firstFlag);
-  const placed = others.toSpliced(place, 0, value);
+  const words = firstFlag === -1 ? others.length : firstFlag;
+  const wanted = flags.indexOf(flag);
+  // Words in capitals stand for those before it that are missing.
+  const missing = command.positionals.slice(words, wanted).map(({ word }) => word.toUpperCase());
+  const isLast = !flags.some((each) => others.includes(each));
+  const before = isLast ? missing : [];
+  const placed = others.toSpliced(Math.min(wanted, words), 0, ...before, value);
   return argumentsOfFlags(command, placed) ?? placed;
 }
+
+/** The line for an application that is named like an argument: `describe app chat`, `start echo -i x=y`. */
+export function lineOfApplication({ words, positionals }: Command, args: Words): Words | undefined {
+  const [program = "", group] = words;
+  const [name = "-", ...rest] = args;
+  if (name.startsWith("-") || name.includes("=")) return undefined;
+  const isOfApp = group === "app" && positionals.length === 0 && !isWord(rest[0]);
+  return isOfApp || words.join(" ") === "wf run"
+    ? [program, "--app", name, ...words.slice(1), ...rest]
+    : undefined;
+}
+
+/** Is there an argument, and no flag? */
+const isWord = (arg: string | undefined): boolean => arg !== undefined && !arg.startsWith("-");

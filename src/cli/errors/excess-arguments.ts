@@ -4,6 +4,7 @@ import { isFileName, isPath } from "../../lib/text.ts";
 import { flagOf, flagParams, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
+import { choicesElsewhere } from "../parse/values.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import { lineBehindCommand, lineOfDocument, lineOfVerbAndNoun, lineOfWords } from "./meant-line.ts";
@@ -40,19 +41,6 @@ const meantByWord: Readonly<Record<string, string>> = {
   keyword: "search",
   name: "add a new name",
   query: "pass the query",
-};
-
-/** Values of other programs, with ours for the same. */
-const choicesElsewhere: Readonly<Record<string, string>> = {
-  good: "like",
-  up: "like",
-  bad: "dislike",
-  down: "dislike",
-  text: "string",
-  int: "number",
-  integer: "number",
-  date: "time",
-  datetime: "time",
 };
 
 /** What takes a word such as `status=done`. */
@@ -97,7 +85,11 @@ function otherCommand({ node, commands }: Failure): string | undefined {
   const other = own(linesWithArguments, words.join(" "));
   // `docker logs NAME` names an application.
   const isName = other === "wf show" && !/\d|^last$/.test(node.args.join(""));
-  return other === undefined || isName ? undefined : commandLine(other, [node.args.join(" ")]);
+  if (other === undefined || isName) return undefined;
+  const text = node.args.join(" ");
+  const searched =
+    words.join(" ") === "kb list" ? `?, or ${commandLine("kb list", [], { keyword: text })}` : "";
+  return `${commandLine(other, [text])}${searched}`;
 }
 
 /** The hint for a time of several words without quotes: `--since 7 days`. */
@@ -124,14 +116,20 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   const given = Object.keys(node.opts()).find((name) => node.opts()[name] === true);
   if (given !== undefined && ["true", "false"].includes(word))
     return `flags take no value: ${line({ [`${word === "true" ? "" : "no-"}${kebab(given)}`]: true })}`;
-  const meaning = own(choicesElsewhere, word) ?? word;
-  const choice = choiceFlag(command, meaning);
-  if (choice !== undefined) return `did you mean ${line({ [choice]: meaning })}?`;
+  const choice = choiceFor(command, word);
+  if (choice) return `did you mean ${line({ [choice.flag]: choice.value })}?`;
   const flags = longFlags(command);
   const [name = "", value = ""] = word.split("=", 2);
-  if (flags.has(`--${name}`) && value !== "") return `did you mean ${line({ [name]: value })}?`;
   const assigns = word.includes("=") && assignments.find((name) => flags.has(`--${name}`));
   if (assigns) return `did you mean ${line({ [assigns]: word })}?`;
+  if (flags.has(`--${name}`) && value !== "") return `did you mean ${line({ [name]: value })}?`;
+  // `kb import Handbook ./export`, `wf chat send 3f2a hello`
+  const [first = ""] = args;
+  const isDirectory = command.positionals[0]?.word === "dir" && isPath(word) && !isPath(first);
+  if (isDirectory && flags.has("--name"))
+    return `did you mean ${commandLine(command.words.join(" "), [word], { name: first })}?`;
+  if (flags.has("--conversation-id") && /^[0-9a-f-]{4,36}$|^last$/.test(first))
+    return `did you mean ${commandLine(command.words.join(" "), [word], { "conversation-id": first })}?`;
   const to = own(linesForPath, command.words.join(" "));
   if (to !== undefined && isPath(word)) return `did you mean ${commandLine(to, node.args)}?`;
   const writes = flagsOf(command).some(({ long }) => long === "--output-file");
@@ -149,8 +147,11 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
       : undefined;
   // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
   const meant = Object.keys(meantByWord).find((name) => flags.has(`--${name}`));
-  if (meant !== undefined && !takesFiles(command, word) && !word.includes("="))
-    return `${(meant === "keyword" && app) || "quote names with spaces"}, or ${meantByWord[meant]}: ${line({ [meant]: word })}`;
+  if (meant !== undefined && !takesFiles(command, word) && !word.includes("=")) {
+    const isQuoted = node.args.some((each) => each.includes(" "));
+    const either = (meant === "keyword" && app) || (isQuoted ? "" : "quote names with spaces");
+    return `${either}${either && ", or "}${meantByWord[meant]}: ${line({ [meant]: word })}`;
+  }
   return app;
 }
 
@@ -161,10 +162,14 @@ const kebab = (name: string): string =>
 const longFlags = (command: Command): ReadonlySet<string | undefined> =>
   new Set(ownFlags(command).map(({ long }) => long));
 
-/** The flag that takes this as one of a few values: `rating` for `like`. */
-export function choiceFlag({ params }: Command, value: string): string | undefined {
-  const [found] = Object.entries(params).filter(([, { choices }]) => choices?.includes(value));
-  return found && flagOf(...found);
+/** The flag that takes this as one of a few values, or as what other programs call one: `--rating like` for `good`. */
+export function choiceFor({ params }: Command, typed: string) {
+  const same = [typed, ...(own(choicesElsewhere, typed.toLowerCase()) ?? [])];
+  for (const value of same) {
+    const [found] = Object.entries(params).filter(([, { choices }]) => choices?.includes(value));
+    if (found) return { flag: flagOf(...found), value };
+  }
+  return undefined;
 }
 
 const takesFiles = ({ words }: Command, word: string): boolean =>
@@ -197,22 +202,30 @@ function hintOfSeveral(failure: Failure, command: Command): string {
   const first = node.args.slice(0, expected - 1);
   const others = node.args.slice(expected - 1);
   const whole = line([...first, others.join(" ")]);
+  const kind = command.params[last.name]?.kind;
   if (command.effect === "destroys" && node.args.length < 6) {
     const each = others.map((word) => line([...first, word]));
     const two = own(linesForTwo, nameOf(node));
     const meant = two === undefined ? "" : `did you mean ${commandLine(two, node.args)}? Or `;
-    return `${meant}one at a time: ${each.join(", ")}; quote a name with spaces: ${whole}`;
+    const quoted = kind === "uuid" ? "" : `; quote a name with spaces: ${whole}`;
+    return `${meant}one at a time: ${each.join(", ")}${quoted}`;
   }
-  const kind = command.params[last.name]?.kind;
   // `kb chunk add Handbook a.md thirty days`
   const takes = longFlags(command);
-  const flag = ["content", "text"].find((name) => takes.has(`--${name}`));
-  if ((kind === "ref" || last.word === "name") && flag !== undefined && !files.some(isFileName)) {
+  const isNamed = command.words.at(-1) === "rename" && last.word !== "name";
+  const flag = ["content", "text", ...(isNamed ? ["name"] : [])].find((name) =>
+    takes.has(`--${name}`),
+  );
+  if (
+    (kind === "ref" || last.word === "name" || isNamed) &&
+    flag !== undefined &&
+    !files.some(isFileName)
+  ) {
     const args = node.args.slice(0, expected);
     const shown = commandLine(command.words.join(" "), args, { [flag]: files.join(" ") });
     return `quote names with spaces, or ${meantByWord[flag]}: ${shown}`;
   }
-  if (kind === "text" || kind === "ref")
+  if ((kind === "text" || kind === "ref") && !node.args.some(isPath))
     return `quote ${kind === "ref" ? "names" : "text"} with spaces: ${whole}`;
   return `pass one ${last.word} at a time: ${line(node.args.slice(0, expected))}`;
 }

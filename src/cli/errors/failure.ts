@@ -25,3 +25,9 @@ export const usageHint = ({ command, program }: Failure): string =>
 /** Program and words: `kb doc list`. */
 export const nameOf = (node: Commander): string =>
   node.parent ? `${nameOf(node.parent)} ${node.name()}` : node.name();
+
+/** Words behind a hint, if they are few: ` (bash, zsh)`. */
+export function inBrackets(words: readonly string[]): string {
+  const names = [...new Set(words)];
+  return names.length > 0 && names.length <= 12 ? ` (${names.join(", ")})` : "";
+}

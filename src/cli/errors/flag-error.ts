@@ -6,9 +6,9 @@ import { isFileName } from "../../lib/text.ts";
 import { formatsOf } from "../../output/style.ts";
 import { retrievalShape } from "../../operations/shared.ts";
 import type { Command } from "../parse/command.ts";
-import { flagsOf } from "../parse/shared-flags.ts";
-import { choiceFlag } from "./excess-arguments.ts";
-import { nameOf, usageHint } from "./failure.ts";
+import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
+import { choiceFor } from "./excess-arguments.ts";
+import { inBrackets, nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import {
   chunkingFlags,
@@ -59,8 +59,9 @@ export function unknownFlag(failure: Failure): Explanation {
 
 const negated = (flag: string): string => flag.replace(/^--(no-)?/, "--no-");
 
-function hintOfOutput({ flag, known }: UnknownFlag): string | undefined {
+function hintOfOutput({ flag, known, command }: UnknownFlag): string | undefined {
   if (!outputFlags.includes(flag) || known.includes("--output-dir")) return undefined;
+  if (command?.positionals.some(({ word }) => ["dir", "file"].includes(word))) return undefined;
   return known.includes("--dir")
     ? "did you mean --dir?"
     : "results are written to stdout: add > FILE";
@@ -80,6 +81,8 @@ function hintOfOwn(unknown: UnknownFlag): string | undefined {
   // `-app chat`
   const long = `-${/^-\w{2,}/.exec(quoted)?.[0] ?? ""}`;
   if (known.includes(long)) return `did you mean ${long}?`;
+  if (["--last", "--latest", "--newest"].includes(flag) && command?.positionals[0]?.word === "run")
+    return `it is an argument: ${commandLine(command.words.join(" "), ["last"])}`;
   const off = own(flagsOff, flag) ?? negated(flag);
   if (known.includes(off)) return `that is the default, which ${off} turns off`;
   if (!command) return undefined;
@@ -87,9 +90,11 @@ function hintOfOwn(unknown: UnknownFlag): string | undefined {
   const isPlain = command.words.slice(1).every((word, at) => words[at] === word);
   const hasKey = words.some((word) => keyFlags.includes(word.split("=", 1)[0] ?? ""));
   const placed = argumentsOfFlags(command, words.slice(length - 1));
-  if (placed && isPlain && !hasKey)
-    return `it is an argument: ${shownLine([...command.words, ...placed])}`;
-  const isArgument = command.positionals.some(({ word }) => `--${word}` === flag);
+  const whole = placed && withOurFlagsOnly(command, placed);
+  if (whole && isPlain && !hasKey)
+    return `it is an argument: ${shownLine([...command.words, ...whole])}`;
+  const isArgument =
+    placed !== undefined || command.positionals.some(({ word }) => `--${word}` === flag);
   if (isArgument) return `it is an argument: ${usageHint(unknown)}`;
   const takesFile = command.positionals.some(({ word }) => word === "file");
   if (takesFile && ["-f", "--file", "--filename"].includes(flag)) return usageHint(unknown);
@@ -111,25 +116,42 @@ function hintOfField({ flag, value, known, node }: UnknownFlag, { words }: Comma
   if (["--filter", "--where", "--metadata"].includes(flag) && words.join(" ") === "kb search")
     return `it is a part of --retrieval-model: --retrieval-model ${shellQuote(filteredSearch)}`;
   if (!chunkingFlags.includes(flag) || words[0] !== "kb") return undefined;
-  const isSize = ["--chunk-size", "--max-tokens"].includes(flag) && /^\d+$/.test(value);
+  const isSize = ["--chunk-size", "--size", "--max-tokens"].includes(flag) && /^\d+$/.test(value);
   const rule = chunkingRule(isSize ? value : "500");
   return known.includes("--process-rule")
     ? `it is a part of --process-rule: --process-rule ${shellQuote(rule)}`
     : `documents are split when they are added: ${commandLine("kb doc upload", ["KB", "FILE"], { "process-rule": rule })}`;
 }
 
+/** Flags for what is a value of `--action` here. */
+const actions = ["--approve", "--reject", "--accept", "--decline", "--deny"];
+
 /** The hint for a flag of another program, or one that is misspelled. */
 function hintOfNear(unknown: UnknownFlag): string | undefined {
   const { flag, value, known, command } = unknown;
+  if (actions.includes(flag) && known.includes("--action"))
+    return `did you mean --action ${flag.slice(2)}?`;
   const same = flagElsewhere(flag, known);
+  if (flag === "--all" && !same && command?.words.join(" ") === "kb doc delete")
+    return `name the documents; the knowledge base with all of them: ${commandLine("kb delete", unknown.node.args.slice(0, 1))}`;
   const ofLists = ["--all", "-L", "--limit", "--page"].includes(flag);
+  if (flag === "--all" && !same && command?.words.at(-1) === "list") return "that is the default";
   if (command && !same && ofLists && !command.pages)
     return `it is for commands that list; ${usageHint(unknown)}`;
+  const [kb = "KB", directory = value] = unknown.node.args.filter((word) => !word.startsWith("-"));
+  if (command?.words.join(" ") === "kb doc add" && ["--file", "-f"].includes(flag))
+    return `did you mean ${commandLine("kb doc upload", [kb, value || "FILE"])}?`;
+  if (
+    isRecursive(flag) &&
+    command &&
+    ["kb doc upload", "kb doc add"].includes(command.words.join(" "))
+  )
+    return `directories are synced: ${commandLine("kb sync", [kb, directory || "DIR"])}`;
   const near = same ?? (flag.startsWith("--") ? didYouMean(flag, [...known, "--help"]) : undefined);
   if (near === undefined) return undefined;
   // `--filter error`, `--filter name=Hand`, `-n Handbook`
-  const choice = command && choiceFlag(command, value);
-  if (choice !== undefined && near !== `--${choice}`) return `did you mean --${choice} ${value}?`;
+  const choice = command && choiceFor(command, value);
+  if (choice) return `did you mean --${choice.flag} ${choice.value}?`;
   const formats: readonly string[] = command ? formatsOf(command.returns) : [];
   if (near === "--output" && value !== "" && command)
     return formats.includes(value)
@@ -137,11 +159,21 @@ function hintOfNear(unknown: UnknownFlag): string | undefined {
       : `--output is how results are printed: ${formats.join(", ")}`;
   const [, text] = value.split("=", 2);
   if (near === "--keyword" && text) return `did you mean --keyword ${shellQuote(text)}?`;
+  // `-f doc=a.pdf`
+  const isFile = ["-f", "-F", "--file", "--files"].includes(flag);
+  const [, name, path] = /^([\w-]+)=@?(.+)$/.exec(value) ?? [];
+  if (isFile && known.includes("--input") && name && path && isFileName(path))
+    return `did you mean --input ${shellQuote(`${name}=@${path}`)}?`;
   // `--last 10`, `--csv inputs.csv`
   const isCount = flag === "--last" && /^\d+$/.test(value) && known.includes("--limit");
   if (isCount) return `did you mean --limit ${value}?`;
-  if (flag === "--csv" && isFileName(value) && known.includes("--each"))
-    return `did you mean --each ${shellQuote(value)}?`;
+  if (near.startsWith("--inputs") && value.includes("="))
+    return `did you mean --input ${shellQuote(value)}?`;
+  const isRows =
+    ["--csv", "--file", "-f", "-F", "-d", "--data"].includes(flag) && /\.(csv|jsonl)$/.test(value);
+  if (isRows && known.includes("--each")) return `did you mean --each ${shellQuote(value)}?`;
+  const [, count, unit] = /^(\d+) ?(d|h|w|m)(?:ays?|ours?|eeks?|in(?:utes?)?)?$/.exec(value) ?? [];
+  if (near === "--since" && count && unit) return `did you mean --since ${count}${unit}?`;
   // `--days 7`
   if (flag === "--days" && /^\d+$/.test(value)) return `did you mean ${near} ${value}d?`;
   const takesNumber = ["--limit", "--top-k"].includes(near);
@@ -149,13 +181,33 @@ function hintOfNear(unknown: UnknownFlag): string | undefined {
   return `did you mean ${near}?`;
 }
 
+const isRecursive = (flag: string): boolean => ["-r", "-R", "--recursive"].includes(flag);
+
+/** Arguments with our flags for those of other programs; undefined if one has none. */
+export function withOurFlagsOnly(
+  command: Command,
+  args: readonly string[],
+): readonly string[] | undefined {
+  const flags = flagsOf(command);
+  const known = flags.flatMap(({ long, short }) => [long ?? [], short ?? []].flat());
+  const lines = args.map((arg) => {
+    const [flag = "", ...values] = arg.startsWith("-") ? arg.split("=") : [arg];
+    if (!flag.startsWith("-") || known.includes(flag)) return [arg];
+    const choice = choiceFor(command, flag.replace(/^--?/, ""));
+    if (choice) return [`--${choice.flag}`, choice.value];
+    const ours = flagElsewhere(flag, known);
+    return ours && !/[A-Z]|^--output$/.test(ours) ? [...ours.split(" "), ...values] : undefined;
+  });
+  return lines.includes(undefined) ? undefined : lines.flatMap((line) => line ?? []);
+}
+
 /** The hint for flags of a single command. */
 function hintOfCommand(unknown: UnknownFlag): string | undefined {
   const { flag, quoted, command, node } = unknown;
   if (!command) return undefined;
   const value = flag.replace(/^--?/, "");
-  const choice = choiceFlag(command, value);
-  if (choice !== undefined) return `did you mean --${choice} ${value}?`;
+  const choice = choiceFor(command, value);
+  if (choice) return `did you mean --${choice.flag} ${choice.value}?`;
   const { words, positionals } = command;
   if (words[1] === "api" && /^(-X|--method|--request)/.test(quoted))
     return `the method comes first: ${requestLine(unknown)}`;
@@ -166,8 +218,6 @@ function hintOfCommand(unknown: UnknownFlag): string | undefined {
     return `it does not wait; then run ${commandLine("kb doc wait", ["KB"])}`;
   if (["-m", "--message", "--text"].includes(flag) && words.join(" ") === "wf chat")
     return `send one message with ${commandLine("wf chat send", [unknown.value])}`;
-  if (["-r", "-R", "--recursive"].includes(flag) && words.join(" ") === "kb doc upload")
-    return `directories are synced: ${commandLine("kb sync", [node.args[0] ?? "KB", node.args[1] ?? "DIR"])}`;
   if (positionals[0]?.name === "dataset_id" && flag === "--web")
     return `did you mean ${commandLine("kb open", node.args.slice(0, 1))}?`;
   return undefined;
@@ -177,7 +227,8 @@ function hintOfHelp({ node, command }: UnknownFlag): string {
   const help = commandLine(nameOf(node), [], { help: true });
   const takesInputs = command?.params["input"]?.placeholder === "name=value";
   const inputs = takesInputs ? "inputs of the application are NAME=VALUE; " : "";
-  return `${inputs}run ${help} to list the flags`;
+  const own = command ? ownFlags(command).flatMap(({ long }) => long ?? []) : [];
+  return `${inputs}run ${help} to list the flags${inBrackets(own)}`;
 }
 
 /** The line for `api -X POST /datasets`. */

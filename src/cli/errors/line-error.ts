@@ -6,14 +6,15 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandsOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
 import { excessArguments, linesWithArguments } from "./excess-arguments.ts";
-import { usageHint } from "./failure.ts";
+import { inBrackets, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
-import { unknownFlag } from "./flag-error.ts";
+import { unknownFlag, withOurFlagsOnly } from "./flag-error.ts";
 import { withKb } from "./argument-places.ts";
 import { takesPath } from "./elsewhere.ts";
 import {
   groupOfNoun,
   isVerb,
+  listBeside,
   lineOfArguments,
   lineOfNoun,
   lineOfVerb,
@@ -36,6 +37,9 @@ const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> 
 
 const commandsFor = (program: string | undefined) => commandsOf(program === "wf" ? "wf" : "kb");
 
+/** Words of a sentence: `add leave.md to Handbook`. */
+const fillers = ["to", "into", "in", "from", "of", "for", "the", "with"];
+
 /**
  * The usage error for a line that cannot be parsed; it suggests the nearest valid words. Arguments that name a
  * directory are told from other names by `isDirectory`.
@@ -48,11 +52,16 @@ export async function lineError(
     const marks = takesPath(problem.group[0] ?? "", problem.word);
     const written = async (word: string) =>
       marks && !isPath(word) && (await isDirectory(word)) ? `${word}/` : word;
-    return unknownCommand({ ...problem, rest: await Promise.all(problem.rest.map(written)) });
+    const rest = problem.rest.filter((each) => !fillers.includes(each));
+    return unknownCommand({ ...problem, rest: await Promise.all(rest.map(written)) });
   }
   const { error, program } = problem;
-  // Only words can be those of another command.
-  const isOfWords = error.code === "commander.excessArguments";
+  const { args } = problem.node;
+  const isMissing = error.code === "commander.missingArgument";
+  if (isMissing && args.length === 1 && !isPath(args[0]) && (await isDirectory(args[0] ?? "")))
+    problem.node.args = [`${args[0]}/`];
+  // Only arguments can be those of another command, or what one lists.
+  const isOfWords = /^commander\.(excess|missing)Argument/.test(error.code);
   const commands = isOfWords ? await commandsFor(program) : [];
   const failure = { ...problem, commands, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
   const explain = explanations[error.code] ?? invalidLine;
@@ -93,10 +102,22 @@ export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
 const unknownText = ({ word, group }: UnknownCommand): string =>
   `unknown command ${JSON.stringify(word)} for ${group.join(" ")}`;
 
-/** What a suggested command does not do, where a word may mean more. */
-const limits: Readonly<Record<string, string>> = {
-  "kb heal": "It indexes again only what failed; a document is indexed again by",
-};
+/** What a suggested command does not do, for all typed words or for some. */
+const limits: readonly {
+  readonly line: string;
+  readonly typed?: readonly string[];
+  readonly text: string;
+}[] = [
+  {
+    line: "kb heal",
+    text: `It indexes again only what failed; a document is indexed again by ${commandLine("kb doc replace", ["KB", "DOC", "FILE"])}`,
+  },
+  {
+    line: "kb doc download",
+    typed: ["mv", "move", "cp", "copy"],
+    text: `The file is then added to the other by ${commandLine("kb doc upload", ["KB", "FILE"])}`,
+  },
+];
 
 /**
  * Shows the line, and what lists the first word in capitals that stands for a missing one. Where it has too many
@@ -104,18 +125,33 @@ const limits: Readonly<Record<string, string>> = {
  */
 async function lineHint(
   meant: readonly string[] | undefined,
-  { group, word, rest }: UnknownCommand,
+  { group, word, rest, known }: UnknownCommand,
 ): Promise<string> {
   if (meant === undefined)
-    return `run ${commandLine(group.join(" "), [], { help: true })} to list the commands`;
+    return `run ${commandLine(group.join(" "), [], { help: true })} to list the commands${inBrackets(known)}`;
   const commands = await commandsFor(meant[0]);
   const problem = problemOf(meant, commands);
-  if (problem && "error" in problem && problem.error.code === "commander.excessArguments")
+  if (problem && "error" in problem && problem.error.code === "commander.excessArguments") {
+    // What it is to show is a part of what it shows.
+    if (problem.command?.words.join(" ") === `${meant[0]} config explain`)
+      return `did you mean ${shownLine(problem.command.words)}?`;
     return (await lineError(problem)).info.hint ?? "";
-  const list = listOfMissing(meant, [word, ...rest], commands);
-  const limit = own(limits, meant.slice(0, 2).join(" "));
-  const again = limit && ` ${limit} ${commandLine("kb doc replace", ["KB", "DOC", "FILE"])}`;
-  return `did you mean ${shownLine(meant)}?${again ?? ""}${list === undefined ? "" : ` ${list} lists them`}`;
+  }
+  const line = problem && "error" in problem ? withFlagsMended(meant, problem) : meant;
+  const list = listOfMissing(line, [word, ...rest], commands);
+  const limit = limits.find(
+    ({ line, typed }) =>
+      `${meant.join(" ")} `.startsWith(`${line} `) && (typed?.includes(word) ?? true),
+  );
+  return `did you mean ${shownLine(line)}?${limit ? ` ${limit.text}` : ""}${list === undefined ? "" : ` ${list} lists them`}`;
+}
+
+/** A suggested line with our flags for those of other programs; as it is where one has none. */
+function withFlagsMended(line: readonly string[], { command }: RejectedLine): readonly string[] {
+  const words = command?.words ?? [];
+  if (!command || words.some((word, at) => line[at] !== word)) return line;
+  const args = withOurFlagsOnly(command, line.slice(words.length));
+  return args ? [...words, ...args] : line;
 }
 
 /** Why a suggested line cannot be parsed, if it cannot. */
@@ -210,6 +246,11 @@ function missingArgument(failure: Failure): Explanation {
   const param = missing && command?.params[missing.name];
   const noun = param?.noun ?? param?.listed;
   const withBase = command && withKb(command, node.args);
+  if (withBase && quoted === "query" && /^\p{Lu}\S*$/u.test(node.args[0] ?? ""))
+    return {
+      message: `missing argument: <${quoted}>`,
+      hint: shownLine([...command.words, ...node.args, quoted.toUpperCase()]),
+    };
   if (withBase && quoted === "query") {
     const hint = `${usageHint(failure)}; if this is the query: ${shownLine(withBase)}`;
     return { message: `missing argument: <${quoted}>`, hint };
@@ -225,7 +266,11 @@ function missingArgument(failure: Failure): Explanation {
     };
   }
   if (noun === undefined) {
-    const help = param ? `; <${quoted}> is: ${param.help}` : "";
+    const isNew = command?.words.at(-1) === "create";
+    const isFirst = command?.positionals[0]?.word === quoted;
+    const list = command && isFirst && !isNew ? listBeside(command, failure.commands) : undefined;
+    const listed = list === undefined ? "" : `; ${list} lists them`;
+    const help = param && !listed ? `; <${quoted}> is: ${param.help}` : listed;
     return { message: `missing argument: <${quoted}>`, hint: `${usageHint(failure)}${help}` };
   }
   const { title, within = [] } = nouns[noun];

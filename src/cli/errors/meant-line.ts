@@ -5,7 +5,8 @@ import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import { argumentsOfFlags, withKb } from "./argument-places.ts";
+import { choicesElsewhere } from "../parse/values.ts";
+import { argumentsOfFlags, inOrder, lineOfApplication, withKb } from "./argument-places.ts";
 import { linesElsewhere, linesOfBoth, madeUp, verbs } from "./elsewhere.ts";
 import { groupsOfNouns } from "./nouns-elsewhere.ts";
 
@@ -30,6 +31,10 @@ export const lineOfWords = (
   const line = own(linesOfBoth, typed);
   return (
     (args.some((arg) => arg.includes("=")) ? own(table, `${typed} (assignment)`) : undefined) ??
+    (isFileName(args[1] ?? "") && args[2] !== undefined && !isFileName(args[2])
+      ? own(table, `${typed} (other kb)`)
+      : undefined) ??
+    (isNameOfApp(args[0]) ? own(table, `${typed} (name)`) : undefined) ??
     (isPath(args[1]) && !isPath(args[0]) ? own(table, `${typed} (to path)`) : undefined) ??
     (isPath(args[0]) && !isPath(args[1]) ? own(table, `${typed} (path)`) : undefined) ??
     (args.some(isFileName) && !args.includes("--text")
@@ -39,6 +44,9 @@ export const lineOfWords = (
     (line && `${program} ${line}`)
   );
 };
+
+/** Is this more like the name of an application than a run? */
+const isNameOfApp = (word = ""): boolean => /^[a-z][a-z-]*$/.test(word) && word !== "last";
 
 /** Our verbs for one of another program, best first: itself, then the others. */
 const verbsFor = (verb: string): readonly string[] => [verb, ...(own(verbs, verb) ?? [])];
@@ -151,9 +159,18 @@ const ofObjects = ["list", "show", "create", "update", "delete", "copy", "export
 const listOf = (group: Line, args: Words, commands: Commands): Fitted | undefined =>
   bestOf(group, ["list", "show", "bound", "bind"], args, commands);
 
+/** What plain words behind a group are meant for: a text, an application. */
+const linesOfWords: Readonly<Record<string, string>> = {
+  "wf text": "wf text create --query QUERY",
+  "wf message": "wf chat send",
+  "wf app": "wf app info",
+};
+
 /** The line for arguments behind a group, if they are as many as its list takes: `kb metadata Handbook`. */
 export function lineOfArguments(group: Line, words: Words, commands: Commands): Line | undefined {
   if (group.length === 1) return lineOfLast(group, words, commands);
+  const known = own(linesOfWords, group.join(" "));
+  if (known !== undefined) return completed(filled(known, words), commands).line;
   const run = lineOf(group, "run", words, commands);
   if (run && /\.ya?ml$/.test(words[0] ?? "")) return run.line;
   // A plain word is a verb that is unknown, and not a name.
@@ -235,8 +252,7 @@ function lineOf(group: Line, verb: string, args: Words, commands: Commands): Fit
   const line = lineOfTable(program, [...path, verb], args, commands);
   if (line) return line;
   const isKnown = commandsBelow([...group, verb], commands).length > 0;
-  const inOrder = group.join(" ") === "kb doc" ? kbFirst(args) : args;
-  return isKnown ? completed([...group, verb, ...inOrder], commands) : undefined;
+  return isKnown ? completed([...group, verb, ...args], commands) : undefined;
 }
 
 /** A knowledge base and a document in this order. */
@@ -249,11 +265,11 @@ function kbFirst(args: Words): Words {
 /** A line of the table with the words that follow, a last value of a flag with all that are left. */
 function filled(line: string, typed: Words): Line {
   const words = line.split(" ");
-  if (!words.some((each) => /^(--|[A-Z]+$)/.test(each))) return [...words, ...typed];
+  if (!words.some((each) => /^--|^[A-Z]+(=VALUE)?$/.test(each))) return [...words, ...typed];
   const firstFlag = typed.findIndex((word) => word.startsWith("-"));
   const args = firstFlag === -1 ? typed : typed.slice(0, firstFlag);
   const flags = typed.slice(args.length);
-  const known = words.filter((each) => /^[A-Z]+$/.test(each) && !madeUp.includes(each));
+  const known = words.filter((each) => /^[A-Z]+(=VALUE)?$/.test(each) && !madeUp.includes(each));
   // Of a directory and a knowledge base, a single word is the directory unless it is written as a name.
   const takesPath = known.includes("PATH");
   const pathFirst = isPath(args[0]);
@@ -266,6 +282,8 @@ function filled(line: string, typed: Words): Line {
     const at = slots.indexOf(word);
     const value = word === last ? args.slice(at).join(" ") : (args[at] ?? "");
     if (at === -1 || value === "") return word;
+    if (word === "TYPE") return own(choicesElsewhere, value)?.[0] ?? value;
+    if (word === "FIELD=VALUE") return value.includes("=") ? value : `FIELD=${value}`;
     return word === "PATH" && /^https?:/.test(value) ? `web+${value}` : value;
   });
   const isFlag = words[1]?.startsWith("-"); // `kb --version`
@@ -297,6 +315,11 @@ export function listOfMissing(line: Line, typed: Words, commands: Commands): str
   if (!command || name === "") return undefined;
   const values = new Map(command.positionals.map((each, index) => [each.name, args[index]]));
   if (known) return listCommand(nouns[known], (param) => values.get(param));
+  return listBeside(command, commands);
+}
+
+/** The list of the group of a command, if it takes no arguments. */
+export function listBeside(command: Command, commands: Commands): string | undefined {
   const list = [...command.words.slice(0, -1), "list"].join(" ");
   const lists = commands.find(({ words }) => words.join(" ") === list);
   return command.words.length > 2 && lists?.positionals.length === 0
@@ -304,11 +327,15 @@ export function listOfMissing(line: Line, typed: Words, commands: Commands): str
     : undefined;
 }
 
-/** A line with the arguments that it lacks as words in capitals. */
-function completed(line: Line, commands: Commands): Fitted {
-  const { command, args } = parted(line, commands);
+/** A line with its arguments in order, and those that it lacks as words in capitals. */
+function completed(typed: Line, commands: Commands): Fitted {
+  const { command, args: given } = parted(typed, commands);
+  const args = command ? inOrder(command, given) : given;
+  const line = command ? [...command.words, ...args] : typed;
   const placed = command && argumentsOfFlags(command, args);
   if (placed) return { line: [...command.words, ...placed], fits: true, excess: false };
+  const ofApp = command && lineOfApplication(command, args);
+  if (ofApp) return { line: ofApp, fits: true, excess: false };
   if (!command || args.some((word) => word.startsWith("-")))
     return { line, fits: true, excess: false };
   // Without a terminal, no run is asked for.
@@ -317,17 +344,7 @@ function completed(line: Line, commands: Commands): Fitted {
     return { line: [...line, "last"], fits: true, excess: false };
   const withBase = withKb(command, args);
   if (withBase) return { line: withBase, fits: false, excess: false };
-  const { positionals, words } = command;
-  // `describe app chat` and `start echo` name the application.
-  const [program = "", group] = words;
-  if (words.join(" ") === "wf run" && args[0] !== undefined && !args[0].includes("="))
-    return {
-      line: [program, "--app", args[0], "run", ...args.slice(1)],
-      fits: true,
-      excess: false,
-    };
-  if (positionals.length === 0 && group === "app" && args.length === 1)
-    return { line: [program, "--app", ...args, ...words.slice(1)], fits: true, excess: false };
+  const { positionals } = command;
   // Commander fills those that are required first.
   const missing = positionals.filter(({ optional }) => !optional).slice(args.length);
   const takesAll = args.length <= positionals.length || positionals.at(-1)?.variadic === true;

@@ -82,10 +82,12 @@ const missing = "file not found";
 export async function checkedInput(
   command: Command,
   typed: Readonly<Record<string, TypedLine>>,
-  sources: Sources,
+  from: Sources,
 ): Promise<Values> {
   const input: Record<string, unknown> = {};
-  const missing: { readonly label: string; readonly choices: Param["choices"] }[] = [];
+  const given = (name: string) => (typeof typed[name] === "string" ? typed[name] : undefined);
+  const sources = { ...from, given };
+  const missing: { readonly label: string; readonly param: Param }[] = [];
   const rules = rulesOf(command);
   await rules?.checkPaths?.(typed, sources.stat);
   for (const [name, param] of Object.entries(command.params)) {
@@ -99,16 +101,16 @@ export async function checkedInput(
     } else if (rules?.chosen?.params.includes(name)) {
       // It is asked for when the command runs.
     } else if (param.required && param.from === undefined && param.shape?.kind !== "object") {
-      const { choices, orFile } = param;
-      missing.push({ label: orFile ? `${label} or ${label}-file` : label, choices });
+      missing.push({ label: param.orFile ? `${label} or ${label}-file` : label, param });
     }
   }
   if (missing.length === 0) return input;
   const verb = missing.length === 1 ? "is" : "are";
   const all = new Intl.ListFormat("en-GB").format(missing.map(({ label }) => label));
-  const hints = missing.flatMap(({ label, choices }) =>
-    choices ? [`add ${label} (one of: ${choices.join(", ")})`] : [],
-  );
+  const hints = missing.flatMap(({ label, param: { choices, placeholder, help } }) => {
+    if (choices) return [`add ${label} (one of: ${choices.join(", ")})`];
+    return placeholder && missing.length === 1 ? [`add ${label} <${placeholder}>: ${help}`] : [];
+  });
   throw usage(`${all} ${verb} required`, hints.length > 0 ? hints.join("; ") : helpHint(command));
 }
 
@@ -137,14 +139,18 @@ async function checkItems(
 export const helpHint = ({ words }: Command) =>
   `run ${commandLine(words.join(" "), [], { help: true })} to list the flags`;
 
-/** The problem with a request that would change nothing; undefined if it changes something. */
-export function changeMissing(
+/** The problem with a request that would change nothing, or two things at once; undefined for any other. */
+export function changeProblem(
   command: Command,
   input: Values,
   extra: Values | undefined,
 ): string | undefined {
   const anyOf = command.row && alternativesOf(command.row);
-  if (!anyOf || extra || anyOf.some((name) => input[name] !== undefined)) return undefined;
+  if (!anyOf) return undefined;
+  const given = anyOf.filter((name) => input[name] !== undefined);
+  if (command.row?.oneOf && given.length > 1)
+    return `use either ${given.map((name) => `--${name}`).join(" or ")}, not both`;
+  if (extra || given.length > 0) return undefined;
   const labels = anyOf.flatMap((name) => {
     const param = command.params[name];
     if (!param) return [];
@@ -154,10 +160,10 @@ export function changeMissing(
   return `specify at least one of ${labels.join(", ")}`;
 }
 
-function alternativesOf({ anyOf, params }: AnyOperation): readonly string[] | undefined {
+function alternativesOf({ anyOf, oneOf, params }: AnyOperation): readonly string[] | undefined {
   return anyOf === "all"
     ? Object.keys(params).filter((name) => params[name]?.in !== "path")
-    : anyOf;
+    : (oneOf ?? anyOf);
 }
 
 /** The line of the command that changes a given value alone. */
@@ -180,7 +186,7 @@ export async function checkedLine(
   const sources = sourcesOf(host, globals);
   const input = await checkedInput(command, typed, sources);
   const extra = command.row && (await extraBody(globals, sources));
-  const problem = changeMissing(command, input, extra);
+  const problem = changeProblem(command, input, extra);
   if (problem !== undefined)
     throw usage(problem, commandAlone(command, input) ?? helpHint(command));
   return { input, extra };

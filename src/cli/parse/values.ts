@@ -22,6 +22,8 @@ export interface Sources {
   /** What is at a path; null for stdin, and where that cannot be told. */
   stat(path: string): Promise<PathFacts | null>;
   now(): Date;
+  /** What stands for another parameter of the line. */
+  given?(name: string): string | undefined;
   /** IANA name of the zone in which days begin. */
   timeZone(): string;
 }
@@ -79,11 +81,18 @@ const capitals: Readonly<Record<string, string>> = {
   conversation_id: "CONVERSATION",
 };
 
-function idValue(label: string, { listed, placeholder }: Param, text: string): string {
+function idValue(
+  label: string,
+  { listed, placeholder }: Param,
+  text: string,
+  { given }: Sources,
+): string {
   if (isUuid(text) || (listed && isIdPrefix(text.replace(/^id:/, "")))) return text;
   if (listed === "run" && text === NEWEST) return text;
+  if (listed === "run" && didYouMean(text, [NEWEST]) !== undefined)
+    throw invalidValue(label, text, "is not a UUID", `did you mean ${NEWEST}, the newest run?`);
   const newest = listed === "run" ? `; ${NEWEST} is the newest run` : "";
-  const list = listed && listCommand(nouns[listed], (name) => capitals[name]);
+  const list = listed && listCommand(nouns[listed], (name) => given?.(name) ?? capitals[name]);
   const enough = list
     ? `; the first 8 characters are enough${newest || `; ${list} shows them`}`
     : "";
@@ -138,10 +147,19 @@ const numberForms = {
   number: [/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i, "is not a number"],
 } as const;
 
+/** `80%` for a number from 0 to 1. */
+function shareHint(text: string, range: Param["range"]): string | undefined {
+  const [, percent] = /^(\d+(?:\.\d+)?)%$/.exec(text) ?? [];
+  return percent !== undefined && range?.[1] === 1
+    ? `did you mean ${Number(percent) / 100}?`
+    : undefined;
+}
+
 function numberValue(label: string, { kind, range }: Param, text: string): number {
   const [form, problem] = numberForms[kind === "integer" ? kind : "number"];
   const value = Number(text);
-  if (!form.test(text) || !Number.isFinite(value)) throw invalidValue(label, text, problem);
+  if (!form.test(text) || !Number.isFinite(value))
+    throw invalidValue(label, text, problem, shareHint(text, range));
   if (range && (value < range[0] || value > range[1])) {
     throw invalidValue(label, text, `is not between ${range[0]} and ${range[1]}`);
   }
@@ -154,10 +172,51 @@ function flagValue(label: string, _: Param, text: string): boolean {
   throw invalidValue(label, text, "must be true or false");
 }
 
+/** Values of other programs, with those that a flag may have for them. */
+export const choicesElsewhere: Readonly<Record<string, readonly string[]>> = {
+  good: ["like"],
+  up: ["like"],
+  "thumbs-up": ["like"],
+  positive: ["like"],
+  "thumbs-down": ["dislike"],
+  negative: ["dislike"],
+  fail: ["failed"],
+  failure: ["failed"],
+  bad: ["dislike"],
+  down: ["dislike"],
+  text: ["string"],
+  int: ["number"],
+  integer: ["number"],
+  date: ["time"],
+  datetime: ["time"],
+  error: ["failed"],
+  errors: ["failed"],
+  success: ["succeeded"],
+  ok: ["succeeded"],
+  done: ["succeeded", "completed"],
+  completed: ["succeeded"],
+  cancelled: ["stopped"],
+  canceled: ["stopped"],
+  private: ["only_me"],
+  me: ["only_me"],
+  public: ["all_team_members"],
+  everyone: ["all_team_members"],
+  team: ["all_team_members"],
+  all: ["all_team_members"],
+  economic: ["economy"],
+  keyword: ["keyword_search"],
+  semantic: ["semantic_search"],
+  vector: ["semantic_search"],
+  hybrid: ["hybrid_search"],
+  fulltext: ["full_text_search"],
+  "full-text": ["full_text_search"],
+};
+
 function choiceValue(label: string, param: Param, text: string): string {
   const choices = param.choices ?? [];
   if (choices.includes(text)) return text;
-  const near = didYouMean(text, choices);
+  const same = own(choicesElsewhere, text.toLowerCase())?.find((each) => choices.includes(each));
+  const near = same ?? didYouMean(text, choices);
   throw invalidValue(
     label,
     text,
@@ -188,11 +247,19 @@ function timeValue(label: string, _: Param, text: string, { now, timeZone }: Sou
   if (isIsoTime(text)) return text;
   const time = timeInWords(text, now(), timeZone());
   if (time) return time.toISOString().replace(/\.\d{3}Z$/, "Z");
+  if (/^\d{4}\/\d\d\/\d\d$/.test(text))
+    throw invalidValue(
+      label,
+      text,
+      "is not a valid time",
+      `did you mean ${text.replaceAll("/", "-")}?`,
+    );
+  const days = /^\d{1,3}$/.test(text) ? `${text}d is that many days; or ` : "";
   throw invalidValue(
     label,
     text,
     "is not a valid time",
-    "use a value such as yesterday, monday, '2 days ago', 2h or 2026-05-01T10:00Z",
+    `${days}use a value such as yesterday, monday, '2 days ago', 2h or 2026-05-01T10:00Z`,
   );
 }
 

@@ -2,6 +2,7 @@ import type { ApiClient } from "../../api/client.ts";
 import type { Context } from "../../commands/task/command-spec.ts";
 import { runsOfMachine } from "../../commands/wf/index.ts";
 import type { Settings } from "../../config/settings.ts";
+import { commandLine } from "../../lib/command-line.ts";
 import { collect } from "../../lib/collect.ts";
 import type { Values } from "../../api/request.ts";
 import { isObject, own } from "../../lib/json.ts";
@@ -88,6 +89,7 @@ export function lookupOf(source: {
   const lists = new Map<string, Promise<unknown[]>>();
   return {
     effect: source.command.effect,
+    swapped: (typed) => swappedLine(source.command, typed),
     async *rows(row, input) {
       if (row.returns.kind !== "list") {
         yield* source.api.rows(row, input);
@@ -110,4 +112,13 @@ export function lookupOf(source: {
     trace: context.trace,
     notice: context.notice,
   };
+}
+
+function swappedLine({ words, positionals }: Command, typed: Values): string | undefined {
+  const names = positionals.map(({ name }) => name);
+  const hasFlags = Object.keys(typed).some((name) => !names.includes(name));
+  const args = names.flatMap((name) => [typed[name] ?? []].flat().map(String));
+  const [first, second = "KB", ...rest] = args;
+  if (hasFlags || first === undefined || second.includes("=")) return undefined;
+  return commandLine(words.join(" "), [second, first, ...rest]);
 }

@@ -75,7 +75,7 @@ describe("missing required inputs", () => {
       "hint: applications are named by --app: `wf --app slow run query=x`; inputs: query",
     );
     const full = await server.cli(["wf", "run", "query=good", "day"]);
-    expect(full.err).toContain("hint: quote values with spaces, and select an application");
+    expect(full.err).toContain("hint: quote values with spaces: --input 'query=good day'");
     const json = await server.cli(["wf", "run", '{"query":"x"}']);
     expect(json.err).toContain('hint: all inputs as JSON: --inputs \'{"query":"x"}\'');
   });

@@ -11,6 +11,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { searchParams, kbOpenParams, searchFlags } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import { isPath } from "../../../lib/text.ts";
 import { openPage } from "../../task/open-page.ts";
 
 /**
@@ -88,13 +89,12 @@ export async function* requestedKbs(
   const { dataset_id = [], all = false } = input;
   if (dataset_id.length > 0 === all) {
     const every = commandLine(command, args, { all: true });
-    const one = args.length > 0 && !all ? commandLine(command, ["DIR", ...args]) : undefined;
-    throw usage(
-      "name knowledge bases, or pass --all",
-      one === undefined
-        ? every
-        : `if that is a knowledge base: ${one}; all, to that directory: ${every}`,
-    );
+    const [dir] = all ? [] : args;
+    const name = commandLine(command, isPath(dir) ? [...args, "KB"] : ["DIR", ...args]);
+    const meant = isPath(dir)
+      ? `one: ${name}, all: ${every}`
+      : `if that is a knowledge base: ${name}`;
+    throw usage("name knowledge bases, or pass --all", dir === undefined ? every : meant);
   }
   if (all) yield* context.api.rows(listKnowledgeBases, { include_all: true });
   else for (const id of new Set(dataset_id)) yield { id, name: context.enteredName(id) };

@@ -57,11 +57,17 @@ export async function* importBundle(
   const { directory } = input;
   const manifest = input.manifest ?? (await readManifest(directory, context.host.files));
   if (!manifest) {
+    const exports = commandLine("kb export", ["KB", directory]);
+    const { files } = context.host;
+    const facts = await files.stat(directory);
+    const hint = facts?.isFile
+      ? `to add a file to a knowledge base: ${commandLine("kb doc upload", ["KB", directory])}`
+      : `${exports} makes one`;
+    const sync = commandLine("kb sync", ["KB", directory]);
+    const isFull = facts?.isDirectory && (await files.list(directory)).length > 0;
     throw usage(
       `no export found in ${directory}`,
-      (await context.host.files.stat(directory))?.isFile === true
-        ? `to add a file to a knowledge base: ${commandLine("kb doc upload", ["KB", directory])}`
-        : `create one with ${commandLine("kb export", ["KB", directory])}`,
+      isFull ? `to add its files to a knowledge base: ${sync}; ${hint}` : hint,
     );
   }
   const { state } = manifest;

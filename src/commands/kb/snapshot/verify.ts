@@ -117,7 +117,7 @@ async function readSide(text: string, context: Context): Promise<Side> {
   if (manifest) return bundleSide(text, manifest, context);
   const noExport = usage(
     `no export found in ${text}`,
-    `create one with ${commandLine("kb export", ["KB", text])}, or write name:<kb> for a knowledge base`,
+    `create one with ${commandLine("kb export", ["KB", text])}, or write name:<kb> for a knowledge base; files are compared by ${commandLine("kb status", ["KB", text])}`,
   );
   if (!isName && (await files.stat(text))?.isDirectory) throw noExport;
   const dataset_id = await context.resolveId("kb", text).catch((error: unknown) => {

@@ -73,8 +73,15 @@ async function begin(input: LoginInput, context: Context): Promise<SignIn> {
   return { name, baseUrl, existing, input, bases };
 }
 
-/** Throws usage for an address in the place of a profile that is new, as other programs take it. */
+/** Throws usage for an address or a key in the place of a profile that is new, as other programs take it. */
 function requireNoAddress(name: string, { host, options: { program, flags } }: Context): void {
+  if (/^(app|dataset)-\w+$/.test(name)) {
+    host.secrets.learn(name);
+    throw usage(
+      "that looks like a key, not the name of a profile; others on this machine could read it",
+      `use --key-file FILE (- for stdin) or --key-command COMMAND`,
+    );
+  }
   const isAddress =
     /^https?:|\.[a-z]{2,}(:\d+)?(\/|$)|^localhost(:|$)|^\d+(\.\d+){3}(:|\/|$)/i.test(name);
   const hasAddress = flags.baseUrl !== undefined || host.env["KB_BASE_URL"];

@@ -119,7 +119,7 @@ function startError(error: unknown, { port, host = "127.0.0.1" }: SandboxInput):
 async function runCommand(
   command: readonly string[],
   sandbox: Sandbox,
-  { host, signal, notice }: Context,
+  { host, signal, notice, options }: Context,
 ): Promise<void> {
   const [program = "", ...args] = command;
   // A shell would begin without a word.
@@ -148,7 +148,9 @@ async function runCommand(
   const forward = () => child.kill(signal.reason as NodeJS.Signals); // the reason is its name
   signal.addEventListener("abort", forward, { once: true });
   const exit = await child.exit.catch((cause: unknown) => {
-    throw usage(`failed to start ${program}`, "check that it is installed and in PATH", { cause });
+    const alone = commandLine(`${options.program} sandbox`);
+    const hint = `check that it is installed and in PATH; the server without a command: ${alone}`;
+    throw usage(`failed to start ${program}`, hint, { cause });
   });
   if (signal.aborted) throw new SilentExit(abortError(signal).exit);
   if (exit !== 0) throw new SilentExit(exit);

@@ -1,6 +1,6 @@
 import type { CliError } from "../../../errors.ts";
 import { usage } from "../../../errors.ts";
-import { shellQuote, shownLine } from "../../../lib/command-line.ts";
+import { commandLine, shellQuote, shownLine } from "../../../lib/command-line.ts";
 
 interface NamedField {
   readonly variable: string;
@@ -43,17 +43,25 @@ function meantBy(
   const text = bare.join(" ");
   // `wf run query = hi`, `wf run query hi`
   const value = others[0] === "=" ? others.slice(1) : others;
-  const isField = fields.some(({ variable }) => variable === first);
+  const isOf = (word: string | undefined) => fields.some(({ variable }) => variable === word);
+  // `-i query hi`: the value of the flag comes last.
+  if (bare.length === 2 && isOf(others[0]) && !isOf(first))
+    return `use --input ${shellQuote(`${others[0]}=${first}`)}`;
+  const isField = isOf(first);
   if (others.length > 0 && (isField || others[0] === "="))
     return `use --input ${shellQuote(`${first}=${value.join(" ")}`)}`;
   if (/\.jsonl?$/.test(text)) return `all inputs from a file: --inputs ${shellQuote(`@${text}`)}`;
+  if (text.endsWith(".csv")) return `a run for each row of a file: --each ${shellQuote(text)}`;
+  if (/\.ya?ml$/.test(text)) return `tests of a file: ${commandLine("wf test run", [text])}`;
   if (text.startsWith("{")) return `all inputs as JSON: --inputs ${shellQuote(text)}`;
+  // `text=hello world`
+  if (named.length === 1 && !bare.some(isOf))
+    return `quote values with spaces: --input ${shellQuote(`${named[0]} ${text}`)}`;
   const given = new Set(named.map((each) => each.split("=", 1)[0]));
   const open = fields.filter(({ variable }) => !given.has(variable));
   const field = open.find(({ required }) => required) ?? open[0];
   if (!field) return "quote values with spaces, and select an application with --app";
-  const isName = fields.some(({ variable }) => variable === text);
-  return `use --input ${isName ? `${text}=VALUE` : shellQuote(`${field.variable}=${text}`)}`;
+  return `use --input ${isOf(text) ? `${text}=VALUE` : shellQuote(`${field.variable}=${text}`)}`;
 }
 
 /** Names the inputs for a hint. */
