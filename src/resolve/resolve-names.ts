@@ -296,7 +296,10 @@ async function unknownName(
     didYouMean(text, await firstNames(listing, known, lookup));
   if (near !== undefined) return notFound(message, `did you mean ${JSON.stringify(near)}?`);
   const swapped = lookup.swapped(known);
-  const then = swapped === undefined ? "" : `: ${swapped}`;
+  const then = swapped === undefined ? "" : `: ${swapped.line}`;
+  const others = noun === "kb" && swapped ? await firstNames(listings.kb, {}, lookup) : [];
+  if (swapped && others.includes(swapped.first))
+    return notFound(message, `the knowledge base comes first${then}; ${run} lists those`);
   if (noun === "kb" && isFileName(text))
     return notFound(
       message,

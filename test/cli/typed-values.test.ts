@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { commandOf } from "../../src/cli/parse/command.ts";
-import { typedValues } from "../../src/cli/parse/values.ts";
+import { typedValues } from "../../src/cli/parse/parser.ts";
 import { task } from "../../src/commands/task/command-spec.ts";
 import { local, noContent, query } from "../../src/operations/operation.ts";
 

@@ -62,7 +62,8 @@ function withOurFlags({ positionals }: Command, args: Words, known: ReadonlySet<
       ),
   );
   return args.flatMap((arg) => {
-    const [flag = "", ...values] = arg.startsWith("-") ? arg.split("=") : [arg];
+    const [typedFlag = "", ...values] = arg.startsWith("-") ? arg.split("=") : [arg];
+    const flag = typedFlag.replaceAll("_", "-");
     const mine = known.has(flag) ? undefined : ours.get(flag);
     if (mine === undefined) return [arg];
     return values.length === 0 ? [mine] : [mine, values.join("=")];

@@ -4,7 +4,7 @@ import { isFileName, isPath } from "../../lib/text.ts";
 import { flagOf, flagParams, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
-import { choicesElsewhere } from "../parse/values.ts";
+import { meantChoice } from "../parse/choice-words.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import { lineBehindCommand, lineOfDocument, lineOfVerbAndNoun, lineOfWords } from "./meant-line.ts";
@@ -24,6 +24,8 @@ const linesForTwo: Readonly<Record<string, string>> = { "kb tag delete": "kb tag
 const linesForPath: Readonly<Record<string, string>> = {
   "kb copy": "kb export",
   "kb pull": "kb export",
+  "kb plan": "kb status",
+  "kb apply": "kb sync",
 };
 
 /** Commands that take no files, with those that do. */
@@ -43,6 +45,12 @@ const meantByWord: Readonly<Record<string, string>> = {
   query: "pass the query",
 };
 
+/** What a question begins with, and no name of a knowledge base. */
+const questionWord = /^(how|what|who|whom|when|where|why|which|is|are|can|do|does)$/i;
+
+/** Words of a sentence: `add leave.md to Handbook`. */
+export const fillers = ["to", "into", "in", "from", "of", "for", "the", "with"];
+
 /** What takes a word such as `status=done`. */
 const assignments = ["raw-field", "input"];
 
@@ -56,10 +64,22 @@ const assignments = ["raw-field", "input"];
 export function excessArguments(failure: Failure): Explanation {
   const { node, command } = failure;
   const expected = node.registeredArguments.length;
+  const [first = ""] = node.args;
+  const last = command?.positionals.at(-1)?.word;
   const message = `too many arguments: expected ${expected}, got ${node.args.length}`;
   const meant = columnsOfJson(failure) ? undefined : otherCommand(failure);
   if (meant !== undefined) return { message, hint: `did you mean ${meant}?` };
   if (!command) return { message, hint: usageHint(failure) };
+  // `kb search How many days are there`
+  if (last === "query" && command.words[0] === "kb" && questionWord.test(first))
+    return {
+      message,
+      hint: `quote text with spaces: ${shownLine([...command.words, "KB", node.args.join(" ")])}`,
+    };
+  // `kb doc rename Handbook a.md to b.md`
+  const words = node.args.filter((word) => !fillers.includes(word));
+  if (last !== "query" && words.length === expected && words.length < node.args.length)
+    return { message, hint: `did you mean ${shownLine([...command.words, ...words])}?` };
   const hint =
     hintOfTime(failure) ??
     (node.args.length === expected + 1 ? hintOfOne(failure, command) : undefined) ??
@@ -137,8 +157,12 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   if (isFileName(word) && command.positionals.map((each) => each.word).join(" ") === "kb")
     return `it takes a whole knowledge base: ${line({})}`;
   const [program = "", ...words] = command.words;
-  if (/^\d+[smhdw]$/.test(word) && flags.has("--since"))
-    return `did you mean ${line({ since: word })}?`;
+  const timed = ["since", "timeout"].find((name) =>
+    flagsOf(command).some(({ long }) => long === `--${name}`),
+  );
+  if (timed === "timeout" && /^\d+$/.test(word))
+    return `did you mean ${line({ timeout: `${word}s` })}?`;
+  if (/^\d+[smhdw]$/.test(word) && timed) return `did you mean ${line({ [timed]: word })}?`;
   const app =
     command.key === "app" &&
     command.positionals.length === 0 &&
@@ -164,12 +188,11 @@ const longFlags = (command: Command): ReadonlySet<string | undefined> =>
 
 /** The flag that takes this as one of a few values, or as what other programs call one: `--rating like` for `good`. */
 export function choiceFor({ params }: Command, typed: string) {
-  const same = [typed, ...(own(choicesElsewhere, typed.toLowerCase()) ?? [])];
-  for (const value of same) {
-    const [found] = Object.entries(params).filter(([, { choices }]) => choices?.includes(value));
-    if (found) return { flag: flagOf(...found), value };
-  }
-  return undefined;
+  const found = Object.entries(params).flatMap(([name, param]) => {
+    const value = meantChoice(typed, param.choices ?? []);
+    return value === undefined ? [] : [{ flag: flagOf(name, param), value }];
+  });
+  return found.find(({ value }) => value === typed) ?? found[0];
 }
 
 const takesFiles = ({ words }: Command, word: string): boolean =>

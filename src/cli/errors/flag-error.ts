@@ -15,10 +15,12 @@ import {
   chunkingRule,
   filteredSearch,
   flagElsewhere,
+  flagNearElsewhere,
   flagsOff,
   keyFlags,
   searchFields,
 } from "./flags-elsewhere.ts";
+import { meantChoice } from "../parse/choice-words.ts";
 import { argumentsOfFlags } from "./argument-places.ts";
 
 /** Where other programs write to a file. */
@@ -35,11 +37,12 @@ interface UnknownFlag extends Failure {
 
 export function unknownFlag(failure: Failure): Explanation {
   const { node, command, quoted, words } = failure;
-  const [flag = ""] = /^--[^=]*|^-./.exec(quoted) ?? [];
+  const [typed = ""] = /^--[^=]*|^-./.exec(quoted) ?? [];
+  const flag = typed.replaceAll("_", "-");
   // The node of a command has only the flags that its line names.
   const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
   const known = all.flatMap(({ long }) => long ?? []);
-  const attached = quoted.slice(flag.length).replace(/^=/, "");
+  const attached = quoted.slice(typed.length).replace(/^=/, "");
   const value = attached || (words[words.indexOf(quoted) + 1] ?? "");
   const unknown = { ...failure, flag, value, known };
   if (quoted.includes("=") && known.includes(flag))
@@ -54,7 +57,7 @@ export function unknownFlag(failure: Failure): Explanation {
     hintOfNear(unknown) ??
     hintOfCommand(unknown) ??
     hintOfHelp(unknown);
-  return { message: `unknown flag: ${flag}`, hint };
+  return { message: `unknown flag: ${typed}`, hint };
 }
 
 const negated = (flag: string): string => flag.replace(/^--(no-)?/, "--no-");
@@ -147,8 +150,12 @@ function hintOfNear(unknown: UnknownFlag): string | undefined {
     ["kb doc upload", "kb doc add"].includes(command.words.join(" "))
   )
     return `directories are synced: ${commandLine("kb sync", [kb, directory || "DIR"])}`;
-  const near = same ?? (flag.startsWith("--") ? didYouMean(flag, [...known, "--help"]) : undefined);
+  const similar = () => didYouMean(flag, [...known, "--help"]) ?? flagNearElsewhere(flag, known);
+  const near = same ?? (flag.startsWith("--") ? similar() : undefined);
   if (near === undefined) return undefined;
+  // `--last month`
+  const ago = own({ hour: "1h", day: "1d", week: "7d", month: "30d", year: "365d" }, value);
+  if (near === "--since" && ago) return `did you mean --since ${ago}?`;
   // `--filter error`, `--filter name=Hand`, `-n Handbook`
   const choice = command && choiceFor(command, value);
   if (choice) return `did you mean --${choice.flag} ${choice.value}?`;
@@ -190,9 +197,13 @@ export function withOurFlagsOnly(
 ): readonly string[] | undefined {
   const flags = flagsOf(command);
   const known = flags.flatMap(({ long, short }) => [long ?? [], short ?? []].flat());
-  const lines = args.map((arg) => {
-    const [flag = "", ...values] = arg.startsWith("-") ? arg.split("=") : [arg];
-    if (!flag.startsWith("-") || known.includes(flag)) return [arg];
+  const lines = args.map((arg, at) => {
+    const before = ownFlags(command).find(({ long }) => long === args[at - 1]);
+    if (before) return [meantChoice(arg, before.param.choices ?? []) ?? arg];
+    const [typed = "", ...values] = arg.startsWith("-") ? arg.split("=") : [arg];
+    const flag = typed.replaceAll("_", "-");
+    if (!flag.startsWith("-") || known.includes(typed)) return [arg];
+    if (known.includes(flag)) return [[flag, ...values].join("=")];
     const choice = choiceFor(command, flag.replace(/^--?/, ""));
     if (choice) return [`--${choice.flag}`, choice.value];
     const ours = flagElsewhere(flag, known);
@@ -214,6 +225,10 @@ function hintOfCommand(unknown: UnknownFlag): string | undefined {
   const follows = ["--wait", "--follow", "--stream"].includes(flag);
   if (follows && words.join(" ") === "wf run")
     return "that is the default; --detach starts the run and ends";
+  if (flag === "--response-mode" && ownFlags(command).some(({ long }) => long === "--blocking"))
+    return unknown.value === "blocking"
+      ? "did you mean --blocking?"
+      : "that is the default, which --blocking turns off";
   if (flag === "--wait" && words[1] === "doc")
     return `it does not wait; then run ${commandLine("kb doc wait", ["KB"])}`;
   if (["-m", "--message", "--text"].includes(flag) && words.join(" ") === "wf chat")

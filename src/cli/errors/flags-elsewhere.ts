@@ -1,4 +1,5 @@
 /* Flags of other programs with ours for the same. */
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
 
 /** Flags, with those that a command may have for them, best first. */
@@ -44,6 +45,8 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--background": ["--detach"],
   "--no-wait": ["--detach"],
   "--threshold": ["--score-threshold"],
+  "--min-score": ["--score-threshold"],
+  "--score": ["--score-threshold"],
   "--batch": ["--each FILE"],
   "--async": ["--detach"],
   "--limit": ["--top-k"],
@@ -89,6 +92,11 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--wide": ["--output wide"],
   "--search": ["--keyword"],
   "--grep": ["--keyword", "--only"],
+  "--after": ["--since"],
+  "--before": ["--until"],
+  "--start": ["--since"],
+  "--end": ["--until"],
+  "--created-by": ["--account"],
   "--today": ["--since today"],
   "--name": ["--keyword"],
   "--order-by": ["--sort"],
@@ -122,6 +130,13 @@ export const flagElsewhere = (flag: string, known: readonly string[]): string | 
   flag === forced && known.includes("--if-exists")
     ? "--yes"
     : own(flags, flag)?.find((each) => known.some((name) => name === each.split(" ")[0]));
+
+/** The flag for one of another program that is misspelled: `--methode`. */
+export function flagNearElsewhere(flag: string, known: readonly string[]): string | undefined {
+  const others = Object.keys(flags).filter((each) => flagElsewhere(each, known));
+  const near = flag.length > 5 ? didYouMean(flag, others) : undefined;
+  return near && flagElsewhere(near, known);
+}
 
 /** Flags that would put a key where others can read it. */
 export const keyFlags = [

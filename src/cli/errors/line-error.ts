@@ -4,16 +4,16 @@ import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandsOf } from "../parse/command-list.ts";
+import { flagParams } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { excessArguments, linesWithArguments } from "./excess-arguments.ts";
+import { excessArguments, fillers, linesWithArguments } from "./excess-arguments.ts";
 import { inBrackets, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import { unknownFlag, withOurFlagsOnly } from "./flag-error.ts";
 import { withKb } from "./argument-places.ts";
 import { takesPath } from "./elsewhere.ts";
+import { groupOfNoun, isVerb } from "./words-elsewhere.ts";
 import {
-  groupOfNoun,
-  isVerb,
   listBeside,
   lineOfArguments,
   lineOfNoun,
@@ -22,6 +22,7 @@ import {
   lineWithNameFirst,
   listOfMissing,
   meantLine,
+  parted,
 } from "./meant-line.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import { parseLine } from "../parse/parser.ts";
@@ -36,9 +37,6 @@ const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> 
 };
 
 const commandsFor = (program: string | undefined) => commandsOf(program === "wf" ? "wf" : "kb");
-
-/** Words of a sentence: `add leave.md to Handbook`. */
-const fillers = ["to", "into", "in", "from", "of", "for", "the", "with"];
 
 /**
  * The usage error for a line that cannot be parsed; it suggests the nearest valid words. Arguments that name a
@@ -132,12 +130,12 @@ async function lineHint(
   const commands = await commandsFor(meant[0]);
   const problem = problemOf(meant, commands);
   if (problem && "error" in problem && problem.error.code === "commander.excessArguments") {
-    // What it is to show is a part of what it shows.
-    if (problem.command?.words.join(" ") === `${meant[0]} config explain`)
+    // `config get base_url`, `workspaces current`: it shows all.
+    if (problem.command?.positionals.length === 0 && flagParams(problem.command).length === 0)
       return `did you mean ${shownLine(problem.command.words)}?`;
     return (await lineError(problem)).info.hint ?? "";
   }
-  const line = problem && "error" in problem ? withFlagsMended(meant, problem) : meant;
+  const line = withFlagsMended(meant, commands);
   const list = listOfMissing(line, [word, ...rest], commands);
   const limit = limits.find(
     ({ line, typed }) =>
@@ -146,12 +144,11 @@ async function lineHint(
   return `did you mean ${shownLine(line)}?${limit ? ` ${limit.text}` : ""}${list === undefined ? "" : ` ${list} lists them`}`;
 }
 
-/** A suggested line with our flags for those of other programs; as it is where one has none. */
-function withFlagsMended(line: readonly string[], { command }: RejectedLine): readonly string[] {
-  const words = command?.words ?? [];
-  if (!command || words.some((word, at) => line[at] !== word)) return line;
-  const args = withOurFlagsOnly(command, line.slice(words.length));
-  return args ? [...words, ...args] : line;
+/** A suggested line with our flags and values for those of other programs; as it is where one has none. */
+function withFlagsMended(line: readonly string[], commands: readonly Command[]): readonly string[] {
+  const { command, args } = parted(line, commands);
+  const mended = command && withOurFlagsOnly(command, args);
+  return mended ? [...command.words, ...mended] : line;
 }
 
 /** Why a suggested line cannot be parsed, if it cannot. */

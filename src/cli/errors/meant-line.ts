@@ -5,10 +5,9 @@ import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import { choicesElsewhere } from "../parse/values.ts";
 import { argumentsOfFlags, inOrder, lineOfApplication, withKb } from "./argument-places.ts";
-import { linesElsewhere, linesOfBoth, madeUp, verbs } from "./elsewhere.ts";
-import { groupsOfNouns } from "./nouns-elsewhere.ts";
+import { linesElsewhere, linesOfBoth, madeUp } from "./elsewhere.ts";
+import { groupOfNoun, isVerb, kebabOf, verbsFor } from "./words-elsewhere.ts";
 
 /** Words of a command line, the program first. */
 type Line = readonly string[];
@@ -16,17 +15,13 @@ type Line = readonly string[];
 type Words = readonly string[];
 type Commands = readonly Command[];
 
-/** The group for a noun in the singular or plural: `["kb", "doc"]` for `documents`. */
-export const groupOfNoun = (program: string, noun: string): readonly string[] | undefined =>
-  own(groupsOfNouns[program] ?? {}, noun.replaceAll("_", "-").replace(/s$/, ""))?.split(" ");
-
 /** The line for words behind a program, with a line of their own, by what follows them. */
 export const lineOfWords = (
   program: string,
   words: readonly string[],
   args: readonly string[] = [],
 ): string | undefined => {
-  const typed = words.join(" ").replaceAll("_", "-");
+  const typed = words.map(kebabOf).join(" ");
   const table = linesElsewhere[program] ?? {};
   const line = own(linesOfBoth, typed);
   return (
@@ -47,13 +42,6 @@ export const lineOfWords = (
 
 /** Is this more like the name of an application than a run? */
 const isNameOfApp = (word = ""): boolean => /^[a-z][a-z-]*$/.test(word) && word !== "last";
-
-/** Our verbs for one of another program, best first: itself, then the others. */
-const verbsFor = (verb: string): readonly string[] => [verb, ...(own(verbs, verb) ?? [])];
-
-/** Is this a verb here or in another program? */
-export const isVerb = (word: string): boolean =>
-  verbsFor(word).length > 1 || ["list", "create", "show", "update", "delete"].includes(word);
 
 /**
  * The line for words behind a group such as `["kb", "doc"]`, by what their nouns and verbs are called in other
@@ -282,16 +270,20 @@ function filled(line: string, typed: Words): Line {
     const at = slots.indexOf(word);
     const value = word === last ? args.slice(at).join(" ") : (args[at] ?? "");
     if (at === -1 || value === "") return word;
-    if (word === "TYPE") return own(choicesElsewhere, value)?.[0] ?? value;
     if (word === "FIELD=VALUE") return value.includes("=") ? value : `FIELD=${value}`;
     return word === "PATH" && /^https?:/.test(value) ? `web+${value}` : value;
   });
   const isFlag = words[1]?.startsWith("-"); // `kb --version`
-  return isFlag || flags.some((word) => words.includes(word)) ? complete : [...complete, ...flags];
+  if (isFlag) return complete;
+  // A flag of the line that is typed, too, keeps its typed value.
+  const others = complete.filter(
+    (word, at) => !flags.includes(word) && !flags.includes(complete[at - 1] ?? ""),
+  );
+  return [...others, ...flags];
 }
 
 /** The command of a line, and its arguments. */
-function parted(line: Line, commands: Commands) {
+export function parted(line: Line, commands: Commands) {
   const found = commands.filter(({ words }) => words.every((word, at) => line[at] === word));
   const command = found.toSorted((one, other) => other.words.length - one.words.length)[0];
   return { command, args: line.slice(command?.words.length) };

@@ -1,16 +1,13 @@
-import { commandLine } from "../../lib/command-line.ts";
+import { commandLine, shellQuote } from "../../lib/command-line.ts";
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { shellQuote } from "../../lib/command-line.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own } from "../../lib/json.ts";
 import { isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
 import type { PathFacts } from "../../commands/task/command-rules.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import type { Command } from "./command.ts";
-import { optionName, ownFlags } from "./shared-flags.ts";
-import type { OwnFlag } from "./shared-flags.ts";
+import { meantChoice } from "./choice-words.ts";
 import { timeInWords } from "./time-words.ts";
 
 /** Files, stdin and the clock, for checking values. */
@@ -172,51 +169,10 @@ function flagValue(label: string, _: Param, text: string): boolean {
   throw invalidValue(label, text, "must be true or false");
 }
 
-/** Values of other programs, with those that a flag may have for them. */
-export const choicesElsewhere: Readonly<Record<string, readonly string[]>> = {
-  good: ["like"],
-  up: ["like"],
-  "thumbs-up": ["like"],
-  positive: ["like"],
-  "thumbs-down": ["dislike"],
-  negative: ["dislike"],
-  fail: ["failed"],
-  failure: ["failed"],
-  bad: ["dislike"],
-  down: ["dislike"],
-  text: ["string"],
-  int: ["number"],
-  integer: ["number"],
-  date: ["time"],
-  datetime: ["time"],
-  error: ["failed"],
-  errors: ["failed"],
-  success: ["succeeded"],
-  ok: ["succeeded"],
-  done: ["succeeded", "completed"],
-  completed: ["succeeded"],
-  cancelled: ["stopped"],
-  canceled: ["stopped"],
-  private: ["only_me"],
-  me: ["only_me"],
-  public: ["all_team_members"],
-  everyone: ["all_team_members"],
-  team: ["all_team_members"],
-  all: ["all_team_members"],
-  economic: ["economy"],
-  keyword: ["keyword_search"],
-  semantic: ["semantic_search"],
-  vector: ["semantic_search"],
-  hybrid: ["hybrid_search"],
-  fulltext: ["full_text_search"],
-  "full-text": ["full_text_search"],
-};
-
 function choiceValue(label: string, param: Param, text: string): string {
   const choices = param.choices ?? [];
   if (choices.includes(text)) return text;
-  const same = own(choicesElsewhere, text.toLowerCase())?.find((each) => choices.includes(each));
-  const near = same ?? didYouMean(text, choices);
+  const near = meantChoice(text, choices) ?? didYouMean(text, choices);
   throw invalidValue(
     label,
     text,
@@ -303,6 +259,13 @@ function parsed(label: string, source: string): unknown {
     const problem = `is not valid JSON: ${error instanceof Error ? error.message : ""}`;
     const isInput = label === "--inputs" && /^[\w-]+=/.test(source);
     const isFile = source.endsWith(".json");
+    if (label === "--inputs" && source.endsWith(".csv"))
+      throw invalidValue(
+        label,
+        source,
+        problem,
+        `a run for each row of a file: --each ${shellQuote(source)}`,
+      );
     const other = isFile
       ? `a file is ${label} ${shellQuote(`@${source}`)}`
       : "quote it for the shell or use @file";
@@ -372,46 +335,3 @@ export function invalidValue(
 
 /** A value from the command line: a word, several, a boolean, or the path of a file with the text. */
 export type TypedLine = string | readonly string[] | boolean | { readonly file: string };
-
-/** The values of a command's parameters, from commander's arguments and options. Throws usage. */
-export function typedValues(
-  command: Command,
-  args: readonly unknown[],
-  options: Readonly<Record<string, unknown>>,
-): Record<string, TypedLine> {
-  const typed: Record<string, TypedLine> = {};
-  // Commander types them as any.
-  const words = (args as readonly (TypedLine | undefined)[]).filter(
-    (value) => value !== undefined && !(Array.isArray(value) && value.length === 0),
-  );
-  filledBy(words.length, command).forEach(({ name }, index) => {
-    typed[name] = words[index] ?? "";
-  });
-  const given = new Map<string, OwnFlag>();
-  for (const flag of ownFlags(command)) {
-    const value = valueOf(flag, options[optionName(flag.long)]);
-    if (value === undefined) continue;
-    const other = given.get(flag.name);
-    if (other) throw usage(`use either ${other.long} or ${flag.long}, not both`);
-    given.set(flag.name, flag);
-    typed[flag.name] = flag.param.short ? both(typed[flag.name], value) : value;
-  }
-  return typed;
-}
-
-/** The positionals that so many words fill: the required ones, then optional ones from the left. */
-function filledBy(count: number, { positionals }: Command): Command["positionals"] {
-  let spare = count - positionals.filter(({ optional }) => !optional).length;
-  return positionals.filter(({ optional }) => !optional || spare-- > 0);
-}
-
-const both = (words: TypedLine | undefined, flags: TypedLine): TypedLine =>
-  Array.isArray(words) && Array.isArray(flags) ? ([...words, ...flags] as string[]) : flags;
-
-/** Commander reads `--no-x` as x = false. The parser's own options define the types of values. */
-function valueOf({ role, long }: OwnFlag, option: unknown): TypedLine | undefined {
-  if (role === "no") return undefined; // read with the flag that it negates
-  if (long.startsWith("--no-")) return option === false || undefined;
-  if (role === "file" && option !== undefined) return { file: String(option) };
-  return option as TypedLine | undefined;
-}

@@ -114,11 +114,14 @@ export function lookupOf(source: {
   };
 }
 
-function swappedLine({ words, positionals }: Command, typed: Values): string | undefined {
+function swappedLine(
+  { words, positionals }: Command,
+  typed: Values,
+): ReturnType<Lookup["swapped"]> {
   const names = positionals.map(({ name }) => name);
   const hasFlags = Object.keys(typed).some((name) => !names.includes(name));
   const args = names.flatMap((name) => [typed[name] ?? []].flat().map(String));
   const [first, second = "KB", ...rest] = args;
   if (hasFlags || first === undefined || second.includes("=")) return undefined;
-  return commandLine(words.join(" "), [second, first, ...rest]);
+  return { line: commandLine(words.join(" "), [second, first, ...rest]), first: second };
 }

@@ -59,6 +59,11 @@ export async function rejectFile(
   if (text !== undefined) return;
   const names = [String(dataset_id), String(name)];
   const isFile = async (path = "") => (await stat(path))?.isFile === true;
+  if ((await stat(names[1] ?? ""))?.isDirectory)
+    throw usage(
+      "--text or --text-file is required",
+      `directories are synced: ${commandLine("kb sync", names)}`,
+    );
   const isSwapped = await isFile(names[0]);
   if (!isSwapped && !(await isFile(names[1]))) return;
   const [kb = "", file = ""] = isSwapped ? names.toReversed() : names;

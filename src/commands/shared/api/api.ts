@@ -31,7 +31,14 @@ export async function* run(input: ApiInput, context: Context): AsyncGenerator<un
   const method = (input.method ?? "GET").toUpperCase();
   if (!methods.includes(method)) {
     const message = `invalid method ${JSON.stringify(input.method)}`;
-    throw usage(message, `use one of ${methods.join(", ")}`);
+    const typed = input.path.toUpperCase();
+    const swapped = commandLine(`${context.options.program} api`, [typed, input.method ?? ""]);
+    throw usage(
+      message,
+      methods.includes(typed)
+        ? `the method comes first: ${swapped}`
+        : `use one of ${methods.join(", ")}`,
+    );
   }
   if (methods.includes(input.path.toUpperCase())) throw usage("missing argument: <path>");
   const request = buildRequest(method, input, await fieldsOf(input, context.host));

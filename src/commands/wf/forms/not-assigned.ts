@@ -36,8 +36,10 @@ function meantBy(
   const [first = "", ...others] = bare;
   if (apps.includes(first)) {
     const [input] = fields;
-    const text = others.join(" ");
-    const values = text === "" || !input ? [] : [`${input.variable}=${text}`];
+    // `text: hello`, whose last word comes first
+    const name = others.find((word) => /^[\w-]+:$/.test(word))?.slice(0, -1);
+    const text = others.filter((word) => word !== `${name}:`).join(" ");
+    const values = text === "" || !input ? [] : [`${name ?? input.variable}=${text}`];
     return `applications are named by --app: ${shownLine(["wf", "--app", first, "run", ...values, ...named])}`;
   }
   const text = bare.join(" ");

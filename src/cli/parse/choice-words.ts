@@ -1,0 +1,50 @@
+/* What values of other programs are among the choices of our flags. */
+import { own } from "../../lib/json.ts";
+
+/** Values of other programs, with those that a flag may have for them. */
+const choicesElsewhere: Readonly<Record<string, readonly string[]>> = {
+  good: ["like"],
+  up: ["like"],
+  "thumbs-up": ["like"],
+  positive: ["like"],
+  "thumbs-down": ["dislike"],
+  negative: ["dislike"],
+  fail: ["failed", "error"],
+  failure: ["failed", "error"],
+  bad: ["dislike"],
+  down: ["dislike"],
+  text: ["string"],
+  int: ["number"],
+  integer: ["number"],
+  date: ["time"],
+  datetime: ["time"],
+  error: ["failed"],
+  errors: ["failed"],
+  failed: ["error"],
+  success: ["succeeded"],
+  ok: ["succeeded"],
+  done: ["succeeded", "completed", "available"],
+  ready: ["available", "completed"],
+  completed: ["succeeded", "available"],
+  cancelled: ["stopped"],
+  canceled: ["stopped"],
+  private: ["only_me"],
+  me: ["only_me"],
+  public: ["all_team_members"],
+  everyone: ["all_team_members"],
+  team: ["all_team_members"],
+  all: ["all_team_members"],
+  economic: ["economy"],
+  keyword: ["keyword_search"],
+  semantic: ["semantic_search"],
+  vector: ["semantic_search"],
+  hybrid: ["hybrid_search"],
+  fulltext: ["full_text_search"],
+  "full-text": ["full_text_search"],
+};
+
+/** The choice that a typed value is, or that it stands for in other programs: `failed` for `error`. */
+export const meantChoice = (typed: string, choices: readonly string[]): string | undefined =>
+  [typed, typed.replaceAll("-", "_"), ...(own(choicesElsewhere, typed.toLowerCase()) ?? [])].find(
+    (each) => choices.includes(each),
+  );
