@@ -174,6 +174,7 @@ const scenes: readonly Scene[] = [
   { line: "kb doc rename 'Hand book' leave.md to free.md" },
   { line: "kb doc add 'Hand book' $dir/docs" },
   { line: "kb api /datasets GET" },
+  { line: "kb create -f $dir/none.yaml", unless: "there is no such file" },
   { line: "kb import Copy ./exported", unless: "the export is elsewhere" },
   { line: "kb doc delete 'Hand book' --all", unless: "the name is to be typed" },
   { line: "kb doc add 'Hand book' --file $dir/up.md" },

@@ -16,6 +16,8 @@ export function withKb({ words, positionals }: Command, args: Words): Words | un
   if (isOther && second.word === "doc" && isFileName(args[0] ?? ""))
     return [...words, "KB", ...args];
   if (args.length !== 1 || others.length > 0) return undefined;
+  const [, base, file] = /^(\p{Lu}[^/]*)\/([^/]+)$/u.exec(args[0] ?? "") ?? [];
+  if (second.word === "doc" && base && file) return [...words, base, file];
   const isFile = ["file", "doc"].includes(second.word) && isFileName(args[0] ?? "");
   const isSource = second.word === "source" && isPath(args[0]);
   return isFile || isSource || second.word === "query" ? [...words, "KB", ...args] : undefined;
@@ -61,7 +63,9 @@ function withOurFlags({ positionals }: Command, args: Words, known: ReadonlySet<
         [`--${word}`, ...(own(flagsOfArguments, word) ?? [])].map((flag) => [flag, `--${word}`]),
       ),
   );
-  return args.flatMap((arg) => {
+  return args.flatMap((arg, at) => {
+    // `-n Handbook`, as kubectl names a namespace
+    if (arg === "-n" && ours.has("--kb") && /^\p{L}/u.test(args[at + 1] ?? "")) return ["--kb"];
     const [typedFlag = "", ...values] = arg.startsWith("-") ? arg.split("=") : [arg];
     const flag = typedFlag.replaceAll("_", "-");
     const mine = known.has(flag) ? undefined : ours.get(flag);

@@ -141,6 +141,12 @@ function hintOfNear(unknown: UnknownFlag): string | undefined {
   if (flag === "--all" && !same && command?.words.at(-1) === "list") return "that is the default";
   if (command && !same && ofLists && !command.pages)
     return `it is for commands that list; ${usageHint(unknown)}`;
+  const isFileFlag = ["-f", "--file", "--filename"].includes(flag);
+  const makes = ["kb create", "kb update"].includes(command?.words.join(" ") ?? "");
+  if (isFileFlag && makes && /\.ya?ml$/.test(value))
+    return `did you mean ${commandLine("kb apply", [value])}?`;
+  if (flag === "-a" && unknown.program === "wf" && /^[a-z]/.test(value))
+    return `did you mean --app ${value}?`;
   const [kb = "KB", directory = value] = unknown.node.args.filter((word) => !word.startsWith("-"));
   if (command?.words.join(" ") === "kb doc add" && ["--file", "-f"].includes(flag))
     return `did you mean ${commandLine("kb doc upload", [kb, value || "FILE"])}?`;
@@ -165,6 +171,10 @@ function hintOfNear(unknown: UnknownFlag): string | undefined {
       ? `did you mean --output ${value}?`
       : `--output is how results are printed: ${formats.join(", ")}`;
   const [, text] = value.split("=", 2);
+  const [field = ""] = value.split("=");
+  const isInput = known.includes("--input");
+  if (text && !isInput && known.includes(`--${field}`))
+    return `did you mean --${field} ${shellQuote(text)}?`;
   if (near === "--keyword" && text) return `did you mean --keyword ${shellQuote(text)}?`;
   // `-f doc=a.pdf`
   const isFile = ["-f", "-F", "--file", "--files"].includes(flag);
@@ -196,7 +206,11 @@ export function withOurFlagsOnly(
   args: readonly string[],
 ): readonly string[] | undefined {
   const flags = flagsOf(command);
-  const known = flags.flatMap(({ long, short }) => [long ?? [], short ?? []].flat());
+  const known = [
+    "--help",
+    "-h",
+    ...flags.flatMap(({ long, short }) => [long ?? [], short ?? []].flat()),
+  ];
   const lines = args.map((arg, at) => {
     const before = ownFlags(command).find(({ long }) => long === args[at - 1]);
     if (before) return [meantChoice(arg, before.param.choices ?? []) ?? arg];
@@ -207,9 +221,23 @@ export function withOurFlagsOnly(
     const choice = choiceFor(command, flag.replace(/^--?/, ""));
     if (choice) return [`--${choice.flag}`, choice.value];
     const ours = flagElsewhere(flag, known);
+    const next = values[0] ?? args[at + 1] ?? "";
+    if (["--limit", "--top-k"].includes(ours ?? "") && /^[^\d-]/.test(next)) return undefined;
     return ours && !/[A-Z]|^--output$/.test(ours) ? [...ours.split(" "), ...values] : undefined;
   });
   return lines.includes(undefined) ? undefined : lines.flatMap((line) => line ?? []);
+}
+
+/** Arguments of a command without the flags that it does not have, nor values of these that it has no place for. */
+export function withoutUnknownFlags(command: Command, args: readonly string[]) {
+  const isUnknown = (word = "") =>
+    word.startsWith("-") && withOurFlagsOnly(command, [word]) === undefined;
+  const { positionals } = command;
+  const words = args.filter((word) => !word.startsWith("-"));
+  const isFull = words.length > positionals.length && positionals.at(-1)?.variadic !== true;
+  const left = args.filter((word, at) => !isUnknown(word) && !(isFull && isUnknown(args[at - 1])));
+  const unknown = args.filter(isUnknown).map((word) => word.split("=", 1)[0] ?? "");
+  return { args: withOurFlagsOnly(command, left) ?? left, unknown };
 }
 
 /** The hint for flags of a single command. */

@@ -9,8 +9,8 @@ import type { Command } from "../parse/command.ts";
 import { excessArguments, fillers, linesWithArguments } from "./excess-arguments.ts";
 import { inBrackets, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
-import { unknownFlag, withOurFlagsOnly } from "./flag-error.ts";
-import { withKb } from "./argument-places.ts";
+import { unknownFlag, withOurFlagsOnly, withoutUnknownFlags } from "./flag-error.ts";
+import { argumentsOfFlags, withKb } from "./argument-places.ts";
 import { takesPath } from "./elsewhere.ts";
 import { groupOfNoun, isVerb } from "./words-elsewhere.ts";
 import {
@@ -131,24 +131,32 @@ async function lineHint(
   const problem = problemOf(meant, commands);
   if (problem && "error" in problem && problem.error.code === "commander.excessArguments") {
     // `config get base_url`, `workspaces current`: it shows all.
-    if (problem.command?.positionals.length === 0 && flagParams(problem.command).length === 0)
+    const { positionals = [], words = [] } = problem.command ?? {};
+    const isPlain =
+      words.at(-1) === "list" || (problem.command && flagParams(problem.command).length === 0);
+    if (problem.command && positionals.length === 0 && isPlain)
       return `did you mean ${shownLine(problem.command.words)}?`;
     return (await lineError(problem)).info.hint ?? "";
   }
-  const line = withFlagsMended(meant, commands);
+  const { line, lost } = withFlagsMended(meant, commands);
   const list = listOfMissing(line, [word, ...rest], commands);
   const limit = limits.find(
     ({ line, typed }) =>
       `${meant.join(" ")} `.startsWith(`${line} `) && (typed?.includes(word) ?? true),
   );
-  return `did you mean ${shownLine(line)}?${limit ? ` ${limit.text}` : ""}${list === undefined ? "" : ` ${list} lists them`}`;
+  const without = lost.length > 0 ? ` It has no ${lost.join(", ")}` : "";
+  return `did you mean ${shownLine(line)}?${without}${limit ? ` ${limit.text}` : ""}${list === undefined ? "" : ` ${list} lists them`}`;
 }
 
-/** A suggested line with our flags and values for those of other programs; as it is where one has none. */
-function withFlagsMended(line: readonly string[], commands: readonly Command[]): readonly string[] {
+/** A suggested line with our flags and values for those of other programs, and the flags that it has lost. */
+function withFlagsMended(line: readonly string[], commands: readonly Command[]) {
   const { command, args } = parted(line, commands);
-  const mended = command && withOurFlagsOnly(command, args);
-  return mended ? [...command.words, ...mended] : line;
+  if (!command) return { line, lost: [] };
+  const placed = argumentsOfFlags(command, args) ?? args;
+  const mended = withOurFlagsOnly(command, placed);
+  if (mended) return { line: [...command.words, ...mended], lost: [] };
+  const known = withoutUnknownFlags(command, placed);
+  return { line: [...command.words, ...known.args], lost: known.unknown };
 }
 
 /** Why a suggested line cannot be parsed, if it cannot. */

@@ -84,7 +84,7 @@ export function lineOfDocument(group: Line, words: Words, commands: Commands): L
   if (!isOfKb || second === "" || second.startsWith("-")) return undefined;
   if (isFileName(first) === isFileName(second)) return undefined;
   const isSwapped = isFileName(first);
-  const args = kbFirst(words.slice(1));
+  const args = isSwapped ? [second, first, ...words.slice(3)] : words.slice(1);
   const line = lineOfWords("kb", [verb]) ?? "";
   if (line.startsWith("kb sync") || (isSwapped && line.startsWith("kb copy")))
     return ["kb", "doc", "upload", ...args];
@@ -157,7 +157,7 @@ const linesOfWords: Readonly<Record<string, string>> = {
 /** The line for arguments behind a group, if they are as many as its list takes: `kb metadata Handbook`. */
 export function lineOfArguments(group: Line, words: Words, commands: Commands): Line | undefined {
   if (group.length === 1) return lineOfLast(group, words, commands);
-  const known = own(linesOfWords, group.join(" "));
+  const known = isVerb(words[0] ?? "") ? undefined : own(linesOfWords, group.join(" "));
   if (known !== undefined) return completed(filled(known, words), commands).line;
   const run = lineOf(group, "run", words, commands);
   if (run && /\.ya?ml$/.test(words[0] ?? "")) return run.line;
@@ -193,7 +193,12 @@ function lineOfInner(group: Line, [noun = "", ...args]: Words, commands: Command
 function lineOfParts(group: Line, [word = "", ...rest]: Words, commands: Commands) {
   const parts = word.split(/[-_]/);
   if (parts.length < 2) return undefined;
-  if (group.length === 1) return lineOfNoun(group, [...parts, ...rest], commands);
+  const [verb = "", ...noun] = parts;
+  if (group.length === 1)
+    return (
+      lineOfNoun(group, [verb, noun.join("-"), ...rest], commands) ??
+      lineOfNoun(group, [...parts, ...rest], commands)
+    );
   const line = [...group, parts[0] ?? "", ...rest];
   return parted(line, commands).command ? completed(line, commands).line : undefined;
 }
@@ -243,13 +248,6 @@ function lineOf(group: Line, verb: string, args: Words, commands: Commands): Fit
   return isKnown ? completed([...group, verb, ...args], commands) : undefined;
 }
 
-/** A knowledge base and a document in this order. */
-function kbFirst(args: Words): Words {
-  const [first = "", second, ...rest] = args;
-  const isSwapped = second !== undefined && isFileName(first) && !isFileName(second);
-  return isSwapped ? [second, first, ...rest] : args;
-}
-
 /** A line of the table with the words that follow, a last value of a flag with all that are left. */
 function filled(line: string, typed: Words): Line {
   const words = line.split(" ");
@@ -292,6 +290,7 @@ export function parted(line: Line, commands: Commands) {
 /** The line for a name before its command: `kb Handbook doc list`. */
 export function lineWithNameFirst(group: Line, [name = "", ...rest]: Words, commands: Commands) {
   const { command, args } = parted([...group, ...rest], commands);
+  if (args.length > 0 && /^[a-z]+$/.test(name)) return undefined; // more like a word that is unknown
   return command && group.length === 1 && command.positionals.length > args.length
     ? [...command.words, name, ...args]
     : undefined;

@@ -144,7 +144,10 @@ function formatFor(
   if (requested !== undefined && format === undefined && !isIgnored) {
     const near = didYouMean(requested, offered);
     const isGrid = gridWords.includes(requested) && offered.includes("grid");
-    const meant = isFileName(requested) ? `-o is the format; to a file: > ${requested}` : undefined;
+    const isTemplate = /^(jsonpath|go-template|custom-columns|template)/.test(requested);
+    const isFile = !isTemplate && isFileName(requested);
+    const fields = isTemplate ? "fields are chosen by --columns or --jq" : undefined;
+    const meant = isFile ? `-o is the format; to a file: > ${requested}` : fields;
     throw usage(
       `--output ${JSON.stringify(requested)} is not one of ${offered.join(", ")}`,
       isGrid

@@ -3,7 +3,7 @@ import { CliError, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { formatBytes, parseBytes } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { counted, isPath, withSlashes } from "../../../lib/text.ts";
+import { counted, isFileName, isPath, withSlashes } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { obstacle, uploadKind, walkFiles } from "../sources/index.ts";
@@ -34,7 +34,8 @@ export async function* run(
 ): AsyncGenerator<LintRow> {
   const { files } = context.host;
   const limit = input.max_size === undefined ? undefined : parseBytes("--max-size", input.max_size);
-  if (!isPath(input.directory) && (await files.stat(input.directory)) === null)
+  const mayBeName = !isPath(input.directory) && !isFileName(input.directory);
+  if (mayBeName && (await files.stat(input.directory)) === null)
     throw usage(
       `failed to read directory ${input.directory}: not found`,
       `paths are relative to the current directory; a knowledge base is checked by ${commandLine("kb check", [input.directory])}`,
