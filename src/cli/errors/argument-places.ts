@@ -2,7 +2,9 @@
 import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
 import type { Command } from "../parse/command.ts";
-import { flagsOf } from "../parse/shared-flags.ts";
+import { choiceFor, meantChoice } from "../parse/choice-words.ts";
+import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
+import { flagElsewhere } from "./flags-elsewhere.ts";
 
 type Words = readonly string[];
 
@@ -109,3 +111,43 @@ export function lineOfApplication({ words, positionals }: Command, args: Words):
 
 /** Is there an argument, and no flag? */
 const isWord = (arg: string | undefined): boolean => arg !== undefined && !arg.startsWith("-");
+
+/** Arguments with our flags for those of other programs; undefined if one has none. */
+export function withOurFlagsOnly(
+  command: Command,
+  args: readonly string[],
+): readonly string[] | undefined {
+  const flags = flagsOf(command);
+  const known = [
+    "--help",
+    "-h",
+    ...flags.flatMap(({ long, short }) => [long ?? [], short ?? []].flat()),
+  ];
+  const lines = args.map((arg, at) => {
+    const before = ownFlags(command).find(({ long }) => long === args[at - 1]);
+    if (before) return [meantChoice(arg, before.param.choices ?? []) ?? arg];
+    const [typed = "", ...values] = arg.startsWith("-") ? arg.split("=") : [arg];
+    const flag = typed.replaceAll("_", "-");
+    if (!flag.startsWith("-") || known.includes(typed)) return [arg];
+    if (known.includes(flag)) return [[flag, ...values].join("=")];
+    const choice = choiceFor(command, flag.replace(/^--?/, ""));
+    if (choice) return [`--${choice.flag}`, choice.value];
+    const ours = flagElsewhere(flag, known);
+    const next = values[0] ?? args[at + 1] ?? "";
+    if (["--limit", "--top-k"].includes(ours ?? "") && /^[^\d-]/.test(next)) return undefined;
+    return ours && !/[A-Z]|^--output$/.test(ours) ? [...ours.split(" "), ...values] : undefined;
+  });
+  return lines.includes(undefined) ? undefined : lines.flatMap((line) => line ?? []);
+}
+
+/** Arguments of a command without the flags that it does not have, nor values of these that it has no place for. */
+export function withoutUnknownFlags(command: Command, args: readonly string[]) {
+  const isUnknown = (word = "") =>
+    word.startsWith("-") && withOurFlagsOnly(command, [word]) === undefined;
+  const { positionals } = command;
+  const words = args.filter((word) => !word.startsWith("-"));
+  const isFull = words.length > positionals.length && positionals.at(-1)?.variadic !== true;
+  const left = args.filter((word, at) => !isUnknown(word) && !(isFull && isUnknown(args[at - 1])));
+  const unknown = args.filter(isUnknown).map((word) => word.split("=", 1)[0] ?? "");
+  return { args: withOurFlagsOnly(command, left) ?? left, unknown };
+}

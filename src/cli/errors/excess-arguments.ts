@@ -4,7 +4,7 @@ import { isFileName, isPath } from "../../lib/text.ts";
 import { flagOf, flagParams, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
-import { meantChoice } from "../parse/choice-words.ts";
+import { choiceFor } from "../parse/choice-words.ts";
 import { nameOf, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import { lineBehindCommand, lineOfDocument, lineOfVerbAndNoun, lineOfWords } from "./meant-line.ts";
@@ -185,15 +185,6 @@ const kebab = (name: string): string =>
 
 const longFlags = (command: Command): ReadonlySet<string | undefined> =>
   new Set(ownFlags(command).map(({ long }) => long));
-
-/** The flag that takes this as one of a few values, or as what other programs call one: `--rating like` for `good`. */
-export function choiceFor({ params }: Command, typed: string) {
-  const found = Object.entries(params).flatMap(([name, param]) => {
-    const value = meantChoice(typed, param.choices ?? []);
-    return value === undefined ? [] : [{ flag: flagOf(name, param), value }];
-  });
-  return found.find(({ value }) => value === typed) ?? found[0];
-}
 
 const takesFiles = ({ words }: Command, word: string): boolean =>
   own(linesForFiles, words.join(" ")) !== undefined && /[./]/.test(word);

@@ -12,6 +12,15 @@ export interface Failure extends RejectedLine {
   readonly commands: readonly Command[];
 }
 
+/** A flag that a line has and its command does not. */
+export interface UnknownFlag extends Failure {
+  readonly flag: string;
+  /** What follows it. It may be a key, so it is printed only where our flags take it. */
+  readonly value: string;
+  /** Flags that the command has, in full. */
+  readonly known: readonly string[];
+}
+
 export interface Explanation {
   readonly message: string;
   readonly hint: string;

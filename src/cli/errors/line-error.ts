@@ -9,8 +9,13 @@ import type { Command } from "../parse/command.ts";
 import { excessArguments, fillers, linesWithArguments } from "./excess-arguments.ts";
 import { inBrackets, usageHint } from "./failure.ts";
 import type { Explanation, Failure } from "./failure.ts";
-import { unknownFlag, withOurFlagsOnly, withoutUnknownFlags } from "./flag-error.ts";
-import { argumentsOfFlags, withKb } from "./argument-places.ts";
+import { unknownFlag } from "./flag-error.ts";
+import {
+  argumentsOfFlags,
+  withKb,
+  withOurFlagsOnly,
+  withoutUnknownFlags,
+} from "./argument-places.ts";
 import { takesPath } from "./elsewhere.ts";
 import { groupOfNoun, isVerb } from "./words-elsewhere.ts";
 import {

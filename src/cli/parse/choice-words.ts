@@ -1,5 +1,7 @@
 /* What values of other programs are among the choices of our flags. */
 import { own } from "../../lib/json.ts";
+import { flagOf } from "./command.ts";
+import type { Command } from "./command.ts";
 
 /** Values of other programs, with those that a flag may have for them. */
 const choicesElsewhere: Readonly<Record<string, readonly string[]>> = {
@@ -48,3 +50,12 @@ export const meantChoice = (typed: string, choices: readonly string[]): string |
   [typed, typed.replaceAll("-", "_"), ...(own(choicesElsewhere, typed.toLowerCase()) ?? [])].find(
     (each) => choices.includes(each),
   );
+
+/** The flag that takes this as one of a few values, or as what other programs call one: `--rating like` for `good`. */
+export function choiceFor({ params }: Command, typed: string) {
+  const found = Object.entries(params).flatMap(([name, param]) => {
+    const value = meantChoice(typed, param.choices ?? []);
+    return value === undefined ? [] : [{ flag: flagOf(name, param), value }];
+  });
+  return found.find(({ value }) => value === typed) ?? found[0];
+}
