@@ -58,13 +58,15 @@ const flagsOfArguments: Readonly<Record<string, readonly string[]>> = {
 
 /** Arguments in which flags for arguments have our names: `--dataset=Handbook` is `--kb Handbook`. */
 function withOurFlags({ positionals }: Command, args: Words, known: ReadonlySet<unknown>): Words {
-  const ours = new Map(
-    positionals
-      .toReversed()
-      .flatMap(({ word }) =>
-        [`--${word}`, ...(own(flagsOfArguments, word) ?? [])].map((flag) => [flag, `--${word}`]),
-      ),
-  );
+  const aliases = positionals
+    .toReversed()
+    .flatMap(({ word }) =>
+      (own(flagsOfArguments, word) ?? []).map((flag) => [flag, `--${word}`] as const),
+    );
+  const ours = new Map([
+    ...aliases,
+    ...positionals.map(({ word }) => [`--${word}`, `--${word}`] as const),
+  ]);
   return args.flatMap((arg, at) => {
     // `-n Handbook`, as kubectl names a namespace
     if (arg === "-n" && ours.has("--kb") && /^\p{L}/u.test(args[at + 1] ?? "")) return ["--kb"];
@@ -76,26 +78,34 @@ function withOurFlags({ positionals }: Command, args: Words, known: ReadonlySet<
   });
 }
 
-/** Arguments with those in their place that are written as flags: `Handbook --name a.md`; undefined without any. */
+/**
+ * Arguments with those in their place that are written as flags: `Handbook --name a.md`; words in capitals stand for
+ * those before it that are missing. Undefined without such a flag.
+ */
 export function argumentsOfFlags(command: Command, typed: Words): Words | undefined {
   const known = new Set(flagsOf(command).flatMap(({ long, short }) => [long, short]));
   const args = withOurFlags(command, typed, known);
-  const flags = command.positionals.map(({ word }) => `--${word}`);
-  const [at, flag] = [...args.entries()].find(
-    ([, word]) => flags.includes(word) && !known.has(word),
-  ) ?? [-1, ""];
-  const value = args[at + 1];
-  if (at === -1 || value === undefined || value.startsWith("-")) return undefined;
-  const others = args.toSpliced(at, 2);
+  const { positionals } = command;
+  const isArgument = (flag = "") =>
+    !known.has(flag) && positionals.some(({ word }) => flag === `--${word}`);
+  const named = new Map<string, string>();
+  const others = args.filter((arg, at) => {
+    const [before = "", next] = [args[at - 1], args[at + 1]];
+    if (isArgument(before) && !arg.startsWith("-")) named.set(before, arg);
+    const takesNext = isArgument(arg) && next !== undefined && !next.startsWith("-");
+    return !takesNext && !(isArgument(before) && !arg.startsWith("-"));
+  });
+  if (named.size === 0) return undefined;
   const firstFlag = others.findIndex((word) => word.startsWith("-"));
-  const words = firstFlag === -1 ? others.length : firstFlag;
-  const wanted = flags.indexOf(flag);
-  // Words in capitals stand for those before it that are missing.
-  const missing = command.positionals.slice(words, wanted).map(({ word }) => word.toUpperCase());
-  const isLast = !flags.some((each) => others.includes(each));
-  const before = isLast ? missing : [];
-  const placed = others.toSpliced(Math.min(wanted, words), 0, ...before, value);
-  return argumentsOfFlags(command, placed) ?? placed;
+  const words = firstFlag === -1 ? others : others.slice(0, firstFlag);
+  const places = positionals.map(({ word }) => named.get(`--${word}`));
+  const last = places.findLastIndex((value) => value !== undefined);
+  const open = [...words];
+  const placed = positionals.flatMap(({ word, optional }, at) => {
+    const value = places[at] ?? open.shift();
+    return value ?? (at < last && !optional ? word.toUpperCase() : []);
+  });
+  return [...placed, ...open, ...others.slice(words.length)];
 }
 
 /** The line for an application that is named like an argument: `describe app chat`, `start echo -i x=y`. */

@@ -65,7 +65,8 @@ function hintOfOwn(unknown: UnknownFlag): string | undefined {
   const long = `-${/^-\w{2,}/.exec(quoted)?.[0] ?? ""}`;
   if (known.includes(long)) return `did you mean ${long}?`;
   const off = own(flagsOff, flag) ?? negated(flag);
-  if (known.includes(off)) return `that is the default, which ${off} turns off`;
+  if (known.includes(off) && !known.includes(flag))
+    return `that is the default, which ${off} turns off`;
   if (!command) return undefined;
   const { length } = command.words;
   const isPlain = command.words.slice(1).every((word, at) => words[at] === word);
