@@ -105,7 +105,8 @@ export function argumentsOfFlags(command: Command, typed: Words): Words | undefi
     const value = places[at] ?? open.shift();
     return value ?? (at < last && !optional ? word.toUpperCase() : []);
   });
-  return [...placed, ...open, ...others.slice(words.length)];
+  const isFull = open.length > 0 && positionals.at(-1)?.variadic !== true;
+  return isFull ? undefined : [...placed, ...open, ...others.slice(words.length)];
 }
 
 /** The line for an application that is named like an argument: `describe app chat`, `start echo -i x=y`. */

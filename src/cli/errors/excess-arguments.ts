@@ -150,6 +150,8 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
     return `did you mean ${commandLine(command.words.join(" "), [word], { name: first })}?`;
   if (flags.has("--conversation-id") && /^[0-9a-f-]{4,36}$|^last$/.test(first))
     return `did you mean ${commandLine(command.words.join(" "), [word], { "conversation-id": first })}?`;
+  if (/^https?:/.test(word) && command.words[1] === "login")
+    return `did you mean ${line({ "base-url": word })}?`;
   const to = own(linesForPath, command.words.join(" "));
   if (to !== undefined && isPath(word)) return `did you mean ${commandLine(to, node.args)}?`;
   const writes = flagsOf(command).some(({ long }) => long === "--output-file");
@@ -160,7 +162,8 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   const timed = ["since", "timeout"].find((name) =>
     flagsOf(command).some(({ long }) => long === `--${name}`),
   );
-  if (timed === "timeout" && /^\d+$/.test(word))
+  const waits = command.words.at(-1) === "wait";
+  if (waits && timed === "timeout" && /^\d+$/.test(word))
     return `did you mean ${line({ timeout: `${word}s` })}?`;
   if (/^\d+[smhdw]$/.test(word) && timed) return `did you mean ${line({ [timed]: word })}?`;
   const app =
@@ -219,7 +222,8 @@ function hintOfSeveral(failure: Failure, command: Command): string {
   const kind = command.params[last.name]?.kind;
   if (command.effect === "destroys" && node.args.length < 6) {
     const each = others.map((word) => line([...first, word]));
-    const two = own(linesForTwo, nameOf(node));
+    const [one = ""] = node.args;
+    const two = /^\p{Lu}/u.test(one) ? own(linesForTwo, nameOf(node)) : undefined;
     const meant = two === undefined ? "" : `did you mean ${commandLine(two, node.args)}? Or `;
     const quoted = kind === "uuid" ? "" : `; quote a name with spaces: ${whole}`;
     return `${meant}one at a time: ${each.join(", ")}${quoted}`;
@@ -239,6 +243,11 @@ function hintOfSeveral(failure: Failure, command: Command): string {
     const shown = commandLine(command.words.join(" "), args, { [flag]: files.join(" ") });
     return `quote names with spaces, or ${meantByWord[flag]}: ${shown}`;
   }
+  // `kb chunk export Handbook a.md chunks.csv`
+  const file = node.args.at(-1) ?? "";
+  const ofDocument = command.positionals.some(({ word }) => word === "doc");
+  if (!ofDocument && ["file", "questions"].includes(last.word) && isFileName(file))
+    return `did you mean ${line([...first, file])}?`;
   if ((kind === "text" || kind === "ref") && !node.args.some(isPath))
     return `quote ${kind === "ref" ? "names" : "text"} with spaces: ${whole}`;
   return `pass one ${last.word} at a time: ${line(node.args.slice(0, expected))}`;

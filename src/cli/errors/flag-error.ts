@@ -42,9 +42,9 @@ export function unknownFlag(failure: Failure): Explanation {
 
 const negated = (flag: string): string => flag.replace(/^--(no-)?/, "--no-");
 
-function hintOfOutput({ flag, known, command }: UnknownFlag): string | undefined {
+function hintOfOutput({ flag, known, command, words }: UnknownFlag): string | undefined {
   if (!outputFlags.includes(flag) || known.includes("--output-dir")) return undefined;
-  if (command?.positionals.some(({ word }) => ["dir", "file"].includes(word))) return undefined;
+  if (command && argumentsOfFlags(command, words.slice(command.words.length - 1))) return undefined;
   return known.includes("--dir")
     ? "did you mean --dir?"
     : "results are written to stdout: add > FILE";
@@ -62,8 +62,9 @@ function hintOfKey({ flag, known, program }: UnknownFlag): string | undefined {
 function hintOfOwn(unknown: UnknownFlag): string | undefined {
   const { flag, quoted, known, command, words } = unknown;
   // `-app chat`
-  const long = `-${/^-\w{2,}/.exec(quoted)?.[0] ?? ""}`;
-  if (known.includes(long)) return `did you mean ${long}?`;
+  const long = `-${/^-\w[\w-]+/.exec(quoted)?.[0] ?? ""}`;
+  const same = known.includes(long) ? long : flagElsewhere(long, known);
+  if (same !== undefined && long.length > 3) return `did you mean ${same}?`;
   const off = own(flagsOff, flag) ?? negated(flag);
   if (known.includes(off) && !known.includes(flag))
     return `that is the default, which ${off} turns off`;

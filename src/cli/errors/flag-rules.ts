@@ -13,7 +13,8 @@ import {
 } from "./flags-elsewhere.ts";
 
 interface FlagRule {
-  readonly flags: readonly string[];
+  /** Undefined for any flag. */
+  readonly flags?: readonly string[];
   /** Words of the commands, if it is not for all. */
   readonly of?: readonly string[];
   /** The hint; undefined where the rule is not for this line. */
@@ -129,13 +130,26 @@ const rules: readonly FlagRule[] = [
         ? `did you mean ${commandLine("kb open", node.args.slice(0, 1))}?`
         : undefined,
   },
+  {
+    flags: ["--metadata", "--set"],
+    of: ["kb doc upload", "kb doc add"],
+    hint: ({ value }) =>
+      `values are set afterwards: ${commandLine("kb metadata set", ["KB", "DOC"], { set: value.includes("=") ? value : "FIELD=VALUE" })}`,
+  },
+  {
+    of: ["kb metadata set"],
+    hint: ({ flag, value }) =>
+      flag.startsWith("--") && /^\w/.test(value)
+        ? `did you mean --set ${shellQuote(`${flag.slice(2)}=${value}`)}?`
+        : undefined,
+  },
 ];
 
 /** The hint of the first rule for a flag and its command. */
 export function hintOfRule(unknown: UnknownFlag): string | undefined {
   const words = unknown.command?.words.join(" ") ?? "";
   for (const { flags, of, hint } of rules) {
-    if (!flags.includes(unknown.flag) || (of && !of.includes(words))) continue;
+    if (flags?.includes(unknown.flag) === false || (of && !of.includes(words))) continue;
     const text = hint(unknown);
     if (text !== undefined) return text;
   }

@@ -20,6 +20,13 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--type": ["--search-method", "--only"],
   "--event": ["--only"],
   "--events": ["--only"],
+  "--mode": ["--doc-form", "--search-method"],
+  "--ext": ["--include"],
+  "--extension": ["--include"],
+  "--mirror": ["--prune"],
+  "--budget": ["--max-requests"],
+  "--trials": ["--max-requests"],
+  "--fail-under": ["--fail-if"],
   "--k": ["--top-k"],
   "--topk": ["--top-k"],
   "--auto-approve": ["--yes"],
@@ -148,7 +155,7 @@ export const flagElsewhere = (flag: string, known: readonly string[]): string | 
 /** The flag for one of another program that is misspelled: `--methode`. */
 export function flagNearElsewhere(flag: string, known: readonly string[]): string | undefined {
   const others = Object.keys(flags).filter((each) => flagElsewhere(each, known));
-  const near = flag.length > 5 ? didYouMean(flag, others) : undefined;
+  const near = flag.length > 7 ? didYouMean(flag, others) : undefined;
   return near && flagElsewhere(near, known);
 }
 

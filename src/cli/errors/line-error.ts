@@ -143,14 +143,21 @@ async function lineHint(
       return `did you mean ${shownLine(problem.command.words)}?`;
     return (await lineError(problem)).info.hint ?? "";
   }
+  // `skill list`, where skill has no list
+  if (problem && "word" in problem)
+    return `did you mean ${shownLine([...problem.group, "--help"])}?`;
   const { line, lost } = withFlagsMended(meant, commands);
   const list = listOfMissing(line, [word, ...rest], commands);
   const limit = limits.find(
     ({ line, typed }) =>
       `${meant.join(" ")} `.startsWith(`${line} `) && (typed?.includes(word) ?? true),
   );
-  const without = lost.length > 0 ? ` It has no ${lost.join(", ")}` : "";
-  return `did you mean ${shownLine(line)}?${without}${limit ? ` ${limit.text}` : ""}${list === undefined ? "" : ` ${list} lists them`}`;
+  const further = [
+    ...(lost.length > 0 ? [`It has no ${lost.join(", ")}`] : []),
+    ...(limit ? [limit.text] : []),
+    ...(list === undefined ? [] : [`${list} lists them`]),
+  ];
+  return `did you mean ${shownLine(line)}? ${further.join(". ")}`.trimEnd();
 }
 
 /** A suggested line with our flags and values for those of other programs, and the flags that it has lost. */

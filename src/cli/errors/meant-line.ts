@@ -6,8 +6,8 @@ import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import { argumentsOfFlags, inOrder, lineOfApplication, withKb } from "./argument-places.ts";
-import { linesElsewhere, linesOfBoth, madeUp } from "./elsewhere.ts";
-import { groupOfNoun, isVerb, kebabOf, verbsFor } from "./words-elsewhere.ts";
+import { linesElsewhere, madeUp } from "./elsewhere.ts";
+import { groupOfNoun, isVerb, kebabOf, linesOfBoth, verbsFor } from "./words-elsewhere.ts";
 
 /** Words of a command line, the program first. */
 type Line = readonly string[];
@@ -32,6 +32,7 @@ export const lineOfWords = (
     (isNameOfApp(args[0]) ? own(table, `${typed} (name)`) : undefined) ??
     (isPath(args[1]) && !isPath(args[0]) ? own(table, `${typed} (to path)`) : undefined) ??
     (isPath(args[0]) && !isPath(args[1]) ? own(table, `${typed} (path)`) : undefined) ??
+    (/\.ya?ml$/.test(args.at(-1) ?? "") ? own(table, `${typed} (yaml)`) : undefined) ??
     (args.some(isFileName) && !args.includes("--text")
       ? own(table, `${typed} (file)`)
       : undefined) ??
@@ -134,7 +135,8 @@ export function lineOfVerb(group: Line, [verb, ...rest]: Words, commands: Comman
 function lineOfRoot([program = "kb", ...path]: Line, words: Words, commands: Commands) {
   const [verb = ""] = words;
   const isOfObjects = verbsFor(verb).some((each) => ofObjects.includes(each));
-  if (path.length === 0 || isOfObjects) return undefined;
+  const isOfSettings = ["profile", "config", "tag"].includes(path[0] ?? "");
+  if (path.length === 0 || isOfObjects || isOfSettings) return undefined;
   const isGroup = commands.every((command) => command.words.join(" ") !== `${program} ${verb}`);
   const isOurs = commandsBelow([program, verb], commands).length > 0;
   return isOurs && isGroup ? undefined : lineOfVerb([program], words, commands);

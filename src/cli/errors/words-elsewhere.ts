@@ -1,4 +1,4 @@
-/* What verbs and nouns of other programs are here. They are shown as hints and never run. */
+/* What verbs, nouns and words for the program itself are here. They are shown as hints and never run. */
 import { own } from "../../lib/json.ts";
 
 /** Verbs, with those that a group may have for them, best first. */
@@ -127,6 +127,66 @@ const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> 
     profile: "wf profile",
     context: "wf profile",
   },
+};
+
+/** Lines of both programs; their first word is the program. */
+export const linesOfBoth: Readonly<Record<string, string>> = {
+  health: "doctor",
+  ping: "doctor",
+  troubleshoot: "doctor",
+  diagnose: "doctor",
+  whoami: "config explain",
+  me: "config explain",
+  settings: "config explain",
+  env: "config explain",
+  secrets: "profile list",
+  key: "profile list",
+  keys: "profile list",
+  "key list": "profile list",
+  "keys list": "profile list",
+  "api-key": "profile list",
+  "api-key list": "profile list",
+  "api-keys list": "profile list",
+  "api-keys": "profile list",
+  token: "profile list",
+  credentials: "profile list",
+  workspace: "profile list",
+  workspaces: "profile list",
+  version: "--version",
+  commands: "--help",
+  man: "--help",
+  serve: "sandbox",
+  up: "sandbox",
+  curl: "api",
+  request: "api",
+  browse: "open",
+  web: "open",
+  console: "open",
+  studio: "open",
+  explore: "open",
+  ui: "open",
+  auth: "login",
+  init: "login",
+  signin: "login",
+  configure: "login",
+  logout: "profile remove",
+  "auth login": "login",
+  "auth logout": "profile remove",
+  "auth status": "doctor",
+  "profile add": "login",
+  "profile create": "login",
+  "profile default": "profile use",
+  "config list": "config explain",
+  "config show": "config explain",
+  "config set": "login PROFILE --base-url URL",
+  "config get-contexts": "profile list",
+  "config use-context": "profile use",
+  "config set-context": "profile use",
+  "config current-context": "config explain",
+  "auth list": "profile list",
+  "auth token": "profile list",
+  "auth whoami": "config explain",
+  "configure list": "profile list",
 };
 
 /** A word as our commands are written: `hit_testing` and `hitTesting` are `hit-testing`, and names stay. */

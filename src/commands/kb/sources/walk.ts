@@ -98,6 +98,14 @@ export async function* walkFiles(
 /** What names a source that is not a directory: the file or the site that was meant. */
 async function directoryHint(path: string, isFile: boolean, files: Files): Promise<string> {
   if (isFile) return `files are uploaded by ${commandLine("kb doc upload", ["KB", path])}`;
+  const [, host, repository] = /^git@([^:]+):(.+)$/.exec(path) ?? [];
+  const git = host && repository ? `ssh://git@${host}/${repository}` : path;
+  if (git.endsWith(".git"))
+    return `a repository is a source: ${commandLine("kb sync", ["KB", `git+${git}`])}`;
+  if (/^(s3|gs|az|b2):\/\//.test(path))
+    return `a remote of rclone is a source: ${commandLine("kb sync", ["KB", `rclone:REMOTE:${path.replace(/^\w+:\/\//, "")}`])}`;
+  if (/^\w[\w-]+:(?!\/)/.test(path))
+    return `a remote of rclone is a source: ${commandLine("kb sync", ["KB", `rclone:${path}`])}`;
   return /^https?:/.test(path)
     ? `a site is a source: ${commandLine("kb sync", ["KB", `web+${path}`])}`
     : missingPathHint(path, files);
