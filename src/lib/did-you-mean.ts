@@ -37,6 +37,7 @@ export async function missingPathHint(
   files: { list(path: string): Promise<readonly string[]> },
 ): Promise<string> {
   if (/^https?:\/\//.test(path)) return "addresses are not fetched: download the file first";
+  if (/^\d{4}-\d\d(-\d\d)?$|^(yesterday|today)$/.test(path)) return `a time is --since ${path}`;
   const names = await files.list(dirname(path)).catch(() => undefined);
   const near = names && didYouMean(basename(path), names);
   if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;

@@ -64,8 +64,12 @@ export const scopeOf = ({ within = [] }: Listing, known: Values): Values =>
 export interface Lookup {
   /** What the command does: one that reads finds a document by the last part of its path, too. */
   readonly effect: Effect;
-  /** The line with its first two arguments the other way around, KB for a missing one; undefined with flags. */
-  swapped(typed: Values): { readonly line: string; readonly first: string } | undefined;
+  /** The line with its first two arguments the other way around, KB for a missing one, and all as one query; undefined with flags. */
+  swapped(
+    typed: Values,
+  ):
+    | { readonly line: string; readonly first: string; readonly asQuery: string | undefined }
+    | undefined;
   rows(row: AnyOperation, input: Values): AsyncIterable<unknown>;
   /** ID that the profile stores for the name of a knowledge base; sends nothing. */
   base(name: string): Promise<string | undefined>;

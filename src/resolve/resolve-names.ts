@@ -317,7 +317,8 @@ async function unknownName(
       message,
       `the knowledge base comes first, and then its tags${then}; ${run} shows tags`,
     );
-  return notFound(message, `${rules}; run ${run} to see them${create}`);
+  const query = swapped?.asQuery ? `; if all this is the query: ${swapped.asQuery}` : "";
+  return notFound(message, `${rules}; run ${run} to see them${create}${query}`);
 }
 
 /** The names of the first page, where a keyword has kept them from being read. */

@@ -170,7 +170,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [
     ["kb", "metadta", "list"],
     'unknown command "metadta" for kb',
-    "did you mean `kb metadata list`?",
+    "did you mean `kb metadata list KB`?",
   ],
   [["kb", "meta", "list"], 'unknown command "meta" for kb', "did you mean `kb metadata list KB`?"],
   [["kb", "logs"], 'unknown command "logs" for kb', "did you mean `wf logs`?"],

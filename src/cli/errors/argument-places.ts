@@ -162,3 +162,39 @@ export function withoutUnknownFlags(command: Command, args: readonly string[]) {
   const unknown = args.filter(isUnknown).map((word) => word.split("=", 1)[0] ?? "");
   return { args: withOurFlagsOnly(command, left) ?? left, unknown };
 }
+
+/** Arguments of a proposed line as its command takes them: what is a file, a text or an assignment has its flag. */
+export function finished(
+  { words }: Command,
+  args: Words,
+): { readonly words: Words; readonly args: Words } {
+  const has = (...flags: Words) => args.some((arg) => flags.includes(arg.split("=", 1)[0] ?? ""));
+  const firstFlag = args.findIndex((arg) => arg.startsWith("-"));
+  const plain = firstFlag === -1 ? args : args.slice(0, firstFlag);
+  const flags = args.slice(plain.length);
+  const [kb = "KB", name = "NAME"] = plain;
+  switch (words.join(" ")) {
+    case "kb doc add": {
+      if (has("--text", "--text-file", "--each", "--help")) break;
+      if (isFileName(name)) return { words: ["kb", "doc", "upload"], args };
+      const text = name.includes(" ") ? ["NAME", "--text", name] : [name, "--text", "TEXT"];
+      return { words, args: [kb, ...text, ...plain.slice(2), ...flags] };
+    }
+    case "kb doc download":
+      if (has("--dir", "--zip", "--help")) break;
+      return { words, args: [...args, "--dir", "."] };
+    case "kb doc update":
+      if (!has("--name") || has("--text", "--text-file", "--process-rule")) break;
+      return {
+        words: ["kb", "doc", "rename"],
+        args: [...plain, ...flags.filter((arg) => arg !== "--name")],
+      };
+    case "kb metadata set": {
+      if (has("--set", "--unset", "--each")) break;
+      const isValue = (arg: string) => /^[\w-]+=/.test(arg);
+      const values = plain.filter(isValue).flatMap((value) => ["--set", value]);
+      return { words, args: [...plain.filter((arg) => !isValue(arg)), ...values, ...flags] };
+    }
+  }
+  return { words, args };
+}

@@ -4,6 +4,7 @@
  */
 
 import { own } from "../../lib/json.ts";
+import { isPath } from "../../lib/text.ts";
 
 /**
  * Lines for words behind each program that no command has. What follows fills the words in capitals, in their
@@ -72,7 +73,6 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     index: "kb heal",
     embed: "kb heal",
     validate: "kb check",
-    "validate (path)": "kb lint",
     wait: "kb doc wait",
     test: "kb search",
     ask: "kb search",
@@ -112,6 +112,10 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "doc read": "kb cat",
     "doc print": "kb cat",
     "doc open": "kb open",
+    rsync: "kb sync KB PATH",
+    "validate (path)": "kb lint PATH",
+    "doc text": "kb cat",
+    "doc content": "kb cat",
     "diff (yaml)": "kb plan",
     "validate (yaml)": "kb plan",
     improve: "kb tune",
@@ -185,6 +189,7 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     "conversation vars": "wf conversation variables",
     "message feedbacks": "wf message feedback",
     "node list": "wf timeline",
+    "node show": "wf timeline",
     "log list": "wf logs",
     "log show": "wf show",
     "log watch": "wf logs --follow",
@@ -237,6 +242,9 @@ export const linesElsewhere: Readonly<Record<string, Readonly<Record<string, str
     generate: "wf text create --query QUERY",
     "text-to-audio": "wf audio speak --text TEXT",
     speak: "wf audio speak --text TEXT",
+    "speech-to-text": "wf audio transcribe",
+    billing: "wf cost",
+    "chat logs": "wf conversation messages",
     tts: "wf audio speak --text TEXT",
     stt: "wf audio transcribe",
     complete: "wf text create --query QUERY",
@@ -287,4 +295,37 @@ export const takesPath = (program: string, word: string): boolean =>
   );
 
 /** Words in lines that nothing typed fills. */
-export const madeUp: readonly string[] = ["DIR", "URL", "PROFILE", "PERMISSION"];
+const madeUp: readonly string[] = ["DIR", "URL", "PROFILE", "PERMISSION"];
+
+/** A line of the table with the words that follow, a last value of a flag with all that are left. */
+export function filled(line: string, typed: readonly string[]): readonly string[] {
+  const words = line.split(" ");
+  if (!words.some((each) => /^--|^[A-Z]+(=VALUE)?$/.test(each))) return [...words, ...typed];
+  const firstFlag = typed.findIndex((word) => word.startsWith("-"));
+  const args = firstFlag === -1 ? typed : typed.slice(0, firstFlag);
+  const flags = typed.slice(args.length);
+  const known = words.filter((each) => /^[A-Z]+(=VALUE)?$/.test(each) && !madeUp.includes(each));
+  // Of a directory and a knowledge base, a single word is the directory unless it is written as a name.
+  const takesPath = known.includes("PATH");
+  const pathFirst = isPath(args[0]);
+  const isSwapped = takesPath && pathFirst !== isPath(args[1]);
+  const order = isSwapped && pathFirst !== (known[0] === "PATH") ? known.toReversed() : known;
+  const isName = /^\p{Lu}/u.test(args[0] ?? "") && !isPath(args[0]);
+  const slots = args.length === 1 && takesPath && !isName ? ["PATH"] : order;
+  const last = words.at(-2)?.startsWith("--") ? words.at(-1) : undefined;
+  const complete = words.map((word) => {
+    if (word === "URL") return typed.find((each) => /^https?:/.test(each)) ?? word;
+    const at = slots.indexOf(word);
+    const value = word === last ? args.slice(at).join(" ") : (args[at] ?? "");
+    if (at === -1 || value === "") return word;
+    if (word === "FIELD=VALUE") return value.includes("=") ? value : `FIELD=${value}`;
+    return word === "PATH" && /^https?:/.test(value) ? `web+${value}` : value;
+  });
+  const isFlag = words[1]?.startsWith("-"); // `kb --version`
+  if (isFlag) return complete;
+  // A flag of the line that is typed, too, keeps its typed value.
+  const others = complete.filter(
+    (word, at) => !flags.includes(word) && !flags.includes(complete[at - 1] ?? ""),
+  );
+  return [...others, ...flags];
+}

@@ -70,6 +70,9 @@ export function excessArguments(failure: Failure): Explanation {
   const meant = columnsOfJson(failure) ? undefined : otherCommand(failure);
   if (meant !== undefined) return { message, hint: `did you mean ${meant}?` };
   if (!command) return { message, hint: usageHint(failure) };
+  const address = node.args.find((word) => /^https?:/.test(word));
+  if (address !== undefined && command.words[1] === "login")
+    return { message, hint: loginHint(command, node.args, address) };
   // `kb search How many days are there`
   if (last === "query" && command.words[0] === "kb" && questionWord.test(first))
     return {
@@ -101,6 +104,9 @@ function otherCommand({ node, commands }: Failure): string | undefined {
     lineOfDocument([program], ofDocument, commands) ??
     lineOfVerbAndNoun(words, node.args, commands) ??
     lineBehindCommand(words, node.args, commands);
+  const [, log = "", ...named] = line ?? [];
+  if (log === "logs" && named.length > 0 && !named[0]?.startsWith("-"))
+    return commandLine("wf show", named);
   if (line) return shownLine(line);
   const other = own(linesWithArguments, words.join(" "));
   // `docker logs NAME` names an application.
@@ -150,8 +156,6 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
     return `did you mean ${commandLine(command.words.join(" "), [word], { name: first })}?`;
   if (flags.has("--conversation-id") && /^[0-9a-f-]{4,36}$|^last$/.test(first))
     return `did you mean ${commandLine(command.words.join(" "), [word], { "conversation-id": first })}?`;
-  if (/^https?:/.test(word) && command.words[1] === "login")
-    return `did you mean ${line({ "base-url": word })}?`;
   const to = own(linesForPath, command.words.join(" "));
   if (to !== undefined && isPath(word)) return `did you mean ${commandLine(to, node.args)}?`;
   const writes = flagsOf(command).some(({ long }) => long === "--output-file");
@@ -173,7 +177,7 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
       ? `applications are named by --app: ${shownLine([program, "--app", word, ...words])}`
       : undefined;
   // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
-  const meant = Object.keys(meantByWord).find((name) => flags.has(`--${name}`));
+  const meant = Object.keys(meantByWord).find((name) => takesValue(command, name));
   if (meant !== undefined && !takesFiles(command, word) && !word.includes("=")) {
     const isQuoted = node.args.some((each) => each.includes(" "));
     const either = (meant === "keyword" && app) || (isQuoted ? "" : "quote names with spaces");
@@ -181,6 +185,19 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   }
   return app;
 }
+
+/** `login https://host app-key`, `login work https://host` */
+function loginHint({ words }: Command, args: readonly string[], address: string): string {
+  const names = args.filter((word) => word !== address && !/^(app|dataset)-/.test(word));
+  const line = commandLine(words.join(" "), names.slice(0, 1), { "base-url": address });
+  return `did you mean ${line}? It asks for the key, or takes it from --key-file FILE`;
+}
+
+/** Does a command have a flag of this name with a value? */
+const takesValue = (command: Command, name: string): boolean =>
+  flagParams(command).some(
+    ([each, param]) => flagOf(each, param) === name && param.kind !== "flag",
+  );
 
 /** `noWait`, as commander names a flag, is `no-wait`. */
 const kebab = (name: string): string =>
@@ -210,6 +227,10 @@ function hintOfSeveral(failure: Failure, command: Command): string {
   const flags = requiredFlags(command, node.args);
   if (flags !== undefined) return `did you mean ${flags}?`;
   const last = command.positionals.at(-1);
+  const textFlag = Object.keys(meantByWord).find((name) => takesValue(command, name));
+  // `wf text create write a poem`
+  if (last === undefined && textFlag !== undefined && textFlag !== "keyword")
+    return `${meantByWord[textFlag]}: ${commandLine(command.words.join(" "), [], { [textFlag]: node.args.join(" ") })}`;
   if (last === undefined) return usageHint(failure);
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const files = node.args.slice(expected);

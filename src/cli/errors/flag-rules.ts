@@ -1,6 +1,7 @@
 /* Flags that mean something else with a single command. */
 import { commandLine, shellQuote } from "../../lib/command-line.ts";
-import { own } from "../../lib/json.ts";
+import { isObject, jsonOrText, own } from "../../lib/json.ts";
+import { isFileName } from "../../lib/text.ts";
 import { retrievalShape } from "../../operations/shared.ts";
 import { usageHint } from "./failure.ts";
 import type { UnknownFlag } from "./failure.ts";
@@ -72,7 +73,9 @@ const rules: readonly FlagRule[] = [
     flags: ["-r", "-R", "--recursive"],
     of: ["kb doc upload", "kb doc add"],
     hint: (unknown) => {
-      const [kb = "KB", directory = unknown.value || "DIR"] = argsOf(unknown);
+      const [kb = "KB", ...paths] = argsOf(unknown);
+      const directory =
+        [...paths, unknown.value].find((path) => path && !isFileName(path)) ?? "DIR";
       return `directories are synced: ${commandLine("kb sync", [kb, directory])}`;
     },
   },
@@ -92,6 +95,12 @@ const rules: readonly FlagRule[] = [
     flags: ["-a"],
     hint: ({ program, value }) =>
       program === "wf" && /^[a-z]/.test(value) ? `did you mean --app ${value}?` : undefined,
+  },
+  {
+    flags: ["-d", "--data", "--body"],
+    of: ["wf run", "wf chat send", "wf text create"],
+    hint: ({ value }) =>
+      value.startsWith("{") ? `did you mean --inputs ${shellQuote(bodyInputs(value))}?` : undefined,
   },
   {
     flags: ["-X", "--method", "--request"],
@@ -144,6 +153,13 @@ const rules: readonly FlagRule[] = [
         : undefined,
   },
 ];
+
+/** The inputs of a body of the API: `{"inputs": {…}, "user": "abc"}`; other JSON as it is. */
+function bodyInputs(body: string): string {
+  const value = jsonOrText(body);
+  const inputs = isObject(value) ? value["inputs"] : undefined;
+  return isObject(inputs) ? JSON.stringify(inputs) : body;
+}
 
 /** The hint of the first rule for a flag and its command. */
 export function hintOfRule(unknown: UnknownFlag): string | undefined {

@@ -12,7 +12,8 @@ const fileFlags = ["-f", "-F", "-d", "--file", "--files", "--csv", "--data"];
 /** The hint for our flag with the value of an unknown one, where another flag or value is meant; undefined elsewhere. */
 export function hintOfValue(unknown: UnknownFlag, near: string): string | undefined {
   const { value, command } = unknown;
-  const since = near === "--since" ? sinceFor(unknown) : undefined;
+  const isTime = near === "--since" || (near === "--by" && /^\d/.test(value));
+  const since = isTime ? sinceFor(unknown) : undefined;
   if (since !== undefined) return `did you mean ${since}?`;
   // `--filter error`
   const choice = command && choiceFor(command, value);
@@ -31,7 +32,7 @@ function sinceFor({ flag, value, known }: UnknownFlag): string | undefined {
   const [, count, unit] = /^(\d+) ?(d|h|w|m)(?:ays?|ours?|eeks?|in(?:utes?)?)?$/.exec(value) ?? [];
   const isNumber = /^\d+$/.test(value);
   if (flag === "--last" && isNumber && known.includes("--limit")) return `--limit ${value}`;
-  if (flag === "--days" && isNumber) return `--since ${value}d`;
+  if (["--days", "--last"].includes(flag) && isNumber) return `--since ${value}d`;
   if (count && unit) return `--since ${count}${unit}`;
   return ago && `--since ${ago}`;
 }

@@ -12,6 +12,7 @@ import type { Explanation, Failure } from "./failure.ts";
 import { unknownFlag } from "./flag-error.ts";
 import {
   argumentsOfFlags,
+  finished,
   withKb,
   withOurFlagsOnly,
   withoutUnknownFlags,
@@ -160,15 +161,29 @@ async function lineHint(
   return `did you mean ${shownLine(line)}? ${further.join(". ")}`.trimEnd();
 }
 
-/** A suggested line with our flags and values for those of other programs, and the flags that it has lost. */
+/**
+ * A suggested line with our flags and values for those of other programs, words in capitals for missing arguments,
+ * and the flags that it has lost.
+ */
 function withFlagsMended(line: readonly string[], commands: readonly Command[]) {
   const { command, args } = parted(line, commands);
   if (!command) return { line, lost: [] };
   const placed = argumentsOfFlags(command, args) ?? args;
   const mended = withOurFlagsOnly(command, placed);
-  if (mended) return { line: [...command.words, ...mended], lost: [] };
-  const known = withoutUnknownFlags(command, placed);
-  return { line: [...command.words, ...known.args], lost: known.unknown };
+  const known = mended ? { args: mended, unknown: [] } : withoutUnknownFlags(command, placed);
+  const whole = finished(command, withMissing(command, known.args, commands));
+  return { line: [...whole.words, ...whole.args], lost: known.unknown };
+}
+
+/** Arguments with words in capitals for those that are missing, before the flags. */
+function withMissing(command: Command, args: readonly string[], commands: readonly Command[]) {
+  const problem = problemOf([...command.words, ...args], commands);
+  if (!problem || "word" in problem || problem.error.code !== "commander.missingArgument")
+    return args;
+  const required = command.positionals.filter(({ optional }) => !optional);
+  const missing = required.slice(problem.node.args.length).map(({ word }) => word.toUpperCase());
+  const firstFlag = args.findIndex((arg) => arg.startsWith("-"));
+  return args.toSpliced(firstFlag === -1 ? args.length : firstFlag, 0, ...missing);
 }
 
 /** Why a suggested line cannot be parsed, if it cannot. */
@@ -275,7 +290,8 @@ function missingArgument(failure: Failure): Explanation {
   if (withBase) {
     // `Handbook/leave.md`
     const [, base = "", file = ""] = /^([^/.][^/]*)\/(.+)$/.exec(node.args[0] ?? "") ?? [];
-    const parted = command && file !== "" ? [...command.words, base, file] : undefined;
+    const isOpen = withBase.includes("KB");
+    const parted = command && isOpen && file !== "" ? [...command.words, base, file] : undefined;
     const either = parted ? `; if ${base} is one: ${shownLine(parted)}` : "";
     return {
       message: `which ${nouns.kb.title}? <kb> is missing`,

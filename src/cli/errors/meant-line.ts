@@ -6,7 +6,7 @@ import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import { argumentsOfFlags, inOrder, lineOfApplication, withKb } from "./argument-places.ts";
-import { linesElsewhere, madeUp } from "./elsewhere.ts";
+import { filled, linesElsewhere } from "./elsewhere.ts";
 import { groupOfNoun, isVerb, kebabOf, linesOfBoth, verbsFor } from "./words-elsewhere.ts";
 
 /** Words of a command line, the program first. */
@@ -116,7 +116,8 @@ export function lineOfVerbAndNoun(
   if (/ PATH\b/.test(known) || (rest.length === 0 && / [A-Z]+( |$)/.test(known))) return undefined;
   const group = groupOfNoun(program, noun);
   const isCommand = commandsBelow([program, noun], commands).length > 0;
-  if (!group && isCommand && verbsFor(verb).includes("show")) return [program, noun, ...rest];
+  if (!group && isCommand && verbsFor(verb).includes("show"))
+    return completed([program, noun, ...rest], commands).line;
   const isKnown =
     isVerb(verb) || known !== "" || commandsBelow([...(group ?? []), verb], commands).length > 0;
   if (!group || !isKnown) return undefined;
@@ -195,6 +196,10 @@ function lineOfInner(group: Line, [noun = "", ...args]: Words, commands: Command
 function lineOfParts(group: Line, [word = "", ...rest]: Words, commands: Commands) {
   const parts = word.split(/[-_]/);
   if (parts.length < 2) return undefined;
+  // `test-run`
+  const whole = [...group, ...parts, ...rest];
+  const { length = 0 } = parted(whole, commands).command?.words ?? [];
+  if (length === group.length + parts.length) return completed(whole, commands).line;
   const [verb = "", ...noun] = parts;
   if (group.length === 1)
     return (
@@ -248,38 +253,6 @@ function lineOf(group: Line, verb: string, args: Words, commands: Commands): Fit
   if (line) return line;
   const isKnown = commandsBelow([...group, verb], commands).length > 0;
   return isKnown ? completed([...group, verb, ...args], commands) : undefined;
-}
-
-/** A line of the table with the words that follow, a last value of a flag with all that are left. */
-function filled(line: string, typed: Words): Line {
-  const words = line.split(" ");
-  if (!words.some((each) => /^--|^[A-Z]+(=VALUE)?$/.test(each))) return [...words, ...typed];
-  const firstFlag = typed.findIndex((word) => word.startsWith("-"));
-  const args = firstFlag === -1 ? typed : typed.slice(0, firstFlag);
-  const flags = typed.slice(args.length);
-  const known = words.filter((each) => /^[A-Z]+(=VALUE)?$/.test(each) && !madeUp.includes(each));
-  // Of a directory and a knowledge base, a single word is the directory unless it is written as a name.
-  const takesPath = known.includes("PATH");
-  const pathFirst = isPath(args[0]);
-  const isSwapped = takesPath && pathFirst !== isPath(args[1]);
-  const order = isSwapped && pathFirst !== (known[0] === "PATH") ? known.toReversed() : known;
-  const isName = /^\p{Lu}/u.test(args[0] ?? "") && !isPath(args[0]);
-  const slots = args.length === 1 && takesPath && !isName ? ["PATH"] : order;
-  const last = words.at(-2)?.startsWith("--") ? words.at(-1) : undefined;
-  const complete = words.map((word) => {
-    const at = slots.indexOf(word);
-    const value = word === last ? args.slice(at).join(" ") : (args[at] ?? "");
-    if (at === -1 || value === "") return word;
-    if (word === "FIELD=VALUE") return value.includes("=") ? value : `FIELD=${value}`;
-    return word === "PATH" && /^https?:/.test(value) ? `web+${value}` : value;
-  });
-  const isFlag = words[1]?.startsWith("-"); // `kb --version`
-  if (isFlag) return complete;
-  // A flag of the line that is typed, too, keeps its typed value.
-  const others = complete.filter(
-    (word, at) => !flags.includes(word) && !flags.includes(complete[at - 1] ?? ""),
-  );
-  return [...others, ...flags];
 }
 
 /** The command of a line, and its arguments. */

@@ -3,7 +3,7 @@ import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own } from "../../lib/json.ts";
-import { isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
+import { isFileName, isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
 import type { PathFacts } from "../../commands/task/command-rules.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
@@ -118,7 +118,14 @@ function textValue(label: string, param: Param, text: string): string {
 }
 
 async function fileValue(label: string, { length }: Param, text: string, sources: Sources) {
-  const file = await sources.file(text);
+  const file = await sources.file(text).catch((error: unknown) => {
+    const kb = sources.given?.("dataset_id");
+    if (!(error instanceof CliError) || !kb || !isFileName(kb) || isFileName(text)) throw error;
+    throw usage(
+      error.message,
+      `the knowledge base comes first: ${shellQuote(text)} ${shellQuote(kb)}`,
+    );
+  });
   const characters = [...file.name].length;
   if (length === undefined || characters <= length[1]) return file;
   throw invalidValue(

@@ -123,5 +123,7 @@ function swappedLine(
   const args = names.flatMap((name) => [typed[name] ?? []].flat().map(String));
   const [first, second = "KB", ...rest] = args;
   if (hasFlags || first === undefined || second.includes("=")) return undefined;
-  return { line: commandLine(words.join(" "), [second, first, ...rest]), first: second };
+  const isQuery = positionals[1]?.word === "query";
+  const asQuery = isQuery ? commandLine(words.join(" "), ["KB", args.join(" ")]) : undefined;
+  return { asQuery, line: commandLine(words.join(" "), [second, first, ...rest]), first: second };
 }

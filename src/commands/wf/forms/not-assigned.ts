@@ -55,6 +55,10 @@ function meantBy(
   if (/\.jsonl?$/.test(text)) return `all inputs from a file: --inputs ${shellQuote(`@${text}`)}`;
   if (text.endsWith(".csv")) return `a run for each row of a file: --each ${shellQuote(text)}`;
   if (/\.ya?ml$/.test(text)) return `tests of a file: ${commandLine("wf test run", [text])}`;
+  if (/^(second|minute|hour)s?$/.test(text)) return "a duration is one word: --timeout 5m";
+  const pairs = pairsIn(text);
+  if (pairs.every(([name]) => isOf(name)))
+    return `use ${pairs.map(([name, each]) => `--input ${shellQuote(`${name}=${each}`)}`).join(" ")}`;
   if (text.startsWith("{")) return `all inputs as JSON: --inputs ${shellQuote(text)}`;
   // `text=hello world`
   if (named.length === 1 && !bare.some(isOf))
@@ -64,6 +68,15 @@ function meantBy(
   const field = open.find(({ required }) => required) ?? open[0];
   if (!field) return "quote values with spaces, and select an application with --app";
   return `use --input ${isOf(text) ? `${text}=VALUE` : shellQuote(`${field.variable}=${text}`)}`;
+}
+
+/** Names and values of `query:hi` or `{query:hi,n:1}`, which a shell leaves of JSON without quotes. */
+function pairsIn(text: string): readonly (readonly [name: string | undefined, value: string])[] {
+  const inner = /^\{(.*)\}$/.exec(text)?.[1]?.split(",") ?? [text];
+  return inner.map((each) => {
+    const [, name, value = ""] = /^\s*([\w-]+):\s*([^"]*)$/.exec(each) ?? [];
+    return [name, value];
+  });
 }
 
 /** Names the inputs for a hint. */
