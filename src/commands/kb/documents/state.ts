@@ -1,6 +1,6 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { newCounter, requireComplete } from "../../../api/pages.ts";
-import { requireField } from "../../../api/response.ts";
+import { invalidResponse, requireField } from "../../../api/response.ts";
 import { collect } from "../../../lib/collect.ts";
 import { valueAt, own } from "../../../lib/json.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
@@ -8,7 +8,7 @@ import type { Document, StoredProcessRule } from "../../../operations/documents.
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
-import { hasAmbiguousValue, storedValues } from "./field-values.ts";
+import { hasAmbiguousValue, responseValues, storedValues } from "./field-values.ts";
 import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
 import { indexingStatusOf } from "./indexing-status.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -144,6 +144,7 @@ const settingsOf = (kb: KnowledgeBase): KbSettings => ({
 
 function documentState(document: Document, types: FieldTypes): DocumentState {
   requireField(document.data_source_info, "data_source_info"); // it has the ID of the stored file
+  requirePath(document);
   const extension = valueAt(document, "data_source_detail_dict.upload_file.extension");
   return {
     id: document.id,
@@ -158,6 +159,13 @@ function documentState(document: Document, types: FieldTypes): DocumentState {
     metadata: storedValues(document.doc_metadata, types),
     rule: document.dataset_process_rule_id ?? null,
   };
+}
+
+/** Throws for a path that is no text: a sync would take the document for another and create its file once more. */
+function requirePath({ name, doc_metadata }: Document): void {
+  const marks = responseValues(doc_metadata).filter((each) => each.name === syncFields.path);
+  if (marks.some(({ value }) => value !== null && typeof value !== "string"))
+    throw invalidResponse(`${syncFields.path} of document ${name} is not a text`);
 }
 
 /** ID of the stored file of a document, in lists and in responses to writes; null if there is none. */
