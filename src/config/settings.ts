@@ -288,8 +288,10 @@ export function missingProfileHint(name: string, { profiles }: ProfileStore, pro
   const names = Object.keys(profiles);
   const near = didYouMean(name, [...names, sandboxProfile]);
   if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;
-  if (names.length > 0) return `stored profiles: ${names.join(", ")}`;
-  return `no profiles are stored; sign in with ${commandLine(`${program} login`, [name])}`;
+  const orApp =
+    program === "wf" && /^[\w-]+$/.test(name) ? `; an application is named by --app ${name}` : "";
+  if (names.length > 0) return `stored profiles: ${names.join(", ")}${orApp}`;
+  return `no profiles are stored; sign in with ${commandLine(`${program} login`, [name])}${orApp}`;
 }
 
 /** The hint for an application that a profile does not have: a similar name, all names, or how to add it. */

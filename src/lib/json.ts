@@ -89,3 +89,10 @@ export function attempt<T>(work: () => T): T | undefined {
     return undefined;
   }
 }
+
+/** The JSON of a field of an object that a text holds: `{"inputs": {…}, "user": "abc"}`; otherwise the text. */
+export function fieldText(text: string, name: string): string {
+  const value = jsonOrText(text);
+  const field = isObject(value) ? own(value, name) : undefined;
+  return isObject(field) ? JSON.stringify(field) : text;
+}

@@ -305,6 +305,11 @@ async function unknownName(
       message,
       `files and documents come after the knowledge base${then}; ${run} lists those`,
     );
+  if (noun === "document" && /^(\.{1,2}|~)?\//.test(text))
+    return notFound(
+      message,
+      `documents have names; where files are written is --dir; ${run} lists them`,
+    );
   const makes = own({ kb: "kb create", tag: "kb tag create" }, noun);
   const isMissing =
     makes !== undefined && lookup.effect === "writes" && (noun === "kb" || "target_id" in known);

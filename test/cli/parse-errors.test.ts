@@ -69,7 +69,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["kb", "delete", "H", "-f"], "unknown flag: -f", "did you mean --yes?"],
   [["kb", "apply", "-f", "a.yaml"], "unknown flag: -f", "it is an argument: `kb apply a.yaml`"],
   [["kb", "doc", "list", "H", "--web"], "unknown flag: --web", "did you mean `kb open H`?"],
-  [["wf", "run", "--query", "x"], "unknown flag: --query", "did you mean --input query=VALUE?"],
+  [["wf", "run", "--query", "x"], "unknown flag: --query", "did you mean --input query=x?"],
   [
     ["wf", "run", "--topic", "x"],
     "unknown flag: --topic",

@@ -1,6 +1,7 @@
 /* Arguments in the places that a command has for them. */
 import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
+import { flagOf, flagParams, isRequired, placeholder } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { choiceFor, meantChoice } from "../parse/choice-words.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
@@ -52,7 +53,7 @@ const flagsOfArguments: Readonly<Record<string, readonly string[]>> = {
   file: ["-f", "--filename", "--path", "--out", "--outfile", "--output-file"],
   suite: ["-f", "--file", "-c", "--config"],
   questions: ["-f", "--file", "-c", "--config"],
-  dir: ["--directory", "--path", "--out", "--output-dir", "--dest", "--to"],
+  dir: ["-f", "--directory", "--path", "--out", "--output-dir", "--dest", "--to"],
   source: ["--dir", "--directory", "--path", "--folder", "--src"],
 };
 
@@ -161,6 +162,25 @@ export function withoutUnknownFlags(command: Command, args: readonly string[]) {
   const left = args.filter((word, at) => !isUnknown(word) && !(isFull && isUnknown(args[at - 1])));
   const unknown = args.filter(isUnknown).map((word) => word.split("=", 1)[0] ?? "");
   return { args: withOurFlagsOnly(command, left) ?? left, unknown };
+}
+
+/** Flags that a command needs and a line has not, with words in capitals: `--answer ANSWER`. */
+export function requiredFlagsLeft(
+  command: Command,
+  given: Words,
+): readonly (readonly [string, string])[] {
+  return flagParams(command).flatMap(([name, param]) => {
+    const flag = flagOf(name, param);
+    const isGiven = given.some((arg) => arg === `--${flag}` || arg.startsWith(`--${flag}=`));
+    if (!isRequired(param) || param.orFile || isGiven) return [];
+    const value = /^[\w-]+$/.exec(placeholder(param))?.[0] ?? "value";
+    return [
+      [
+        flag,
+        ["text", "choice"].includes(value) ? flag.toUpperCase() : value.toUpperCase(),
+      ] as const,
+    ];
+  });
 }
 
 /** Arguments of a proposed line as its command takes them: what is a file, a text or an assignment has its flag. */

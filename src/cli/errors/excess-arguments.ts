@@ -1,11 +1,14 @@
-import { commandLine, shellQuote, shownLine } from "../../lib/command-line.ts";
+import { commandLine, shownLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { isFileName, isPath } from "../../lib/text.ts";
-import { flagOf, flagParams, isRequired } from "../parse/command.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { commandsBelow, flagOf, flagParams, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
 import { choiceFor } from "../parse/choice-words.ts";
+import { requiredFlagsLeft } from "./argument-places.ts";
 import { nameOf, usageHint } from "./failure.ts";
+import { hintOfTime, kebab } from "./flag-values.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import { lineBehindCommand, lineOfDocument, lineOfVerbAndNoun, lineOfWords } from "./meant-line.ts";
 
@@ -43,6 +46,7 @@ const meantByWord: Readonly<Record<string, string>> = {
   keyword: "search",
   name: "add a new name",
   query: "pass the query",
+  value: "pass the value",
 };
 
 /** What a question begins with, and no name of a knowledge base. */
@@ -73,6 +77,8 @@ export function excessArguments(failure: Failure): Explanation {
   const address = node.args.find((word) => /^https?:/.test(word));
   if (address !== undefined && command.words[1] === "login")
     return { message, hint: loginHint(command, node.args, address) };
+  const withText = lineWithText(failure, command);
+  if (withText) return { message, hint: `quote text with spaces: ${withText}` };
   // `kb search How many days are there`
   if (last === "query" && command.words[0] === "kb" && questionWord.test(first))
     return {
@@ -84,10 +90,34 @@ export function excessArguments(failure: Failure): Explanation {
   if (last !== "query" && words.length === expected && words.length < node.args.length)
     return { message, hint: `did you mean ${shownLine([...command.words, ...words])}?` };
   const hint =
-    hintOfTime(failure) ??
+    hintOfTime(failure, command) ??
     (node.args.length === expected + 1 ? hintOfOne(failure, command) : undefined) ??
     hintOfSeveral(failure, command);
   return { message, hint };
+}
+
+/**
+ * The line with the words behind the value of a flag as a part of it, where all arguments stand before the flag:
+ * `kb create X --description Rules for staff`.
+ */
+function lineWithText({ node, words }: Failure, command: Command): string | undefined {
+  const typed = words.slice(command.words.length - 1);
+  const at = typed.findIndex((word) => word.startsWith("-"));
+  const before = typed.slice(0, at);
+  const flag = typed[at] ?? "";
+  const takesText = flagParams(command).some(
+    ([name, param]) => flag === `--${flagOf(name, param)}` && param.kind === "text",
+  );
+  const next = typed.findIndex((word, index) => index > at && word.startsWith("-"));
+  const end = next === -1 ? typed.length : next;
+  const text = typed.slice(at + 1, end);
+  const { length } = command.positionals;
+  if (at < 1 || !takesText || text.length < 2 || before.length < length) return undefined;
+  const names = [...before.slice(0, length - 1), before.slice(length - 1).join(" ")];
+  const isWhole = node.args.length === before.length + text.length - 1;
+  return isWhole
+    ? shownLine([...command.words, ...names, flag, text.join(" "), ...typed.slice(end)])
+    : undefined;
 }
 
 /** The command that takes these arguments: `kb list documents Handbook`, `wf chat hello`. */
@@ -118,25 +148,25 @@ function otherCommand({ node, commands }: Failure): string | undefined {
   return `${commandLine(other, [text])}${searched}`;
 }
 
-/** The hint for a time of several words without quotes: `--since 7 days`. */
-function hintOfTime({ node }: Failure): string | undefined {
-  const words = node.args.slice(node.registeredArguments.length);
-  const name = ["since", "until"].find((each) => typeof node.opts()[each] === "string");
-  if (name === undefined || !/^(minute|hour|day|week|month)s?$|^ago$/.test(words[0] ?? "")) return;
-  const text = [String(node.opts()[name]), ...words.filter((word) => word !== "ago"), "ago"];
-  return `quote a time of several words: --${name} ${shellQuote(text.join(" "))}`;
-}
-
 /** Are the arguments too many by columns? `gh list --json name,id` */
 const columnsOfJson = ({ node }: Pick<Failure, "node">): boolean =>
   node.opts()["json"] === true && node.args.length === node.registeredArguments.length + 1;
 
 /** What a single word too many is meant for: columns, the value of a flag, an application. */
-function hintOfOne({ node }: Failure, command: Command): string | undefined {
+function hintOfOne({ node, commands }: Failure, command: Command): string | undefined {
   const args = node.args.slice(0, -1);
   const [word = ""] = node.args.slice(-1);
+  const typed = Object.keys(node.opts()).map((name) => `--${kebab(name)}`);
   const line = (flags: Parameters<typeof commandLine>[2]) =>
-    commandLine(command.words.join(" "), args, flags);
+    commandLine(command.words.join(" "), args, {
+      ...flags,
+      ...Object.fromEntries(
+        requiredFlagsLeft(command, [
+          ...typed,
+          ...Object.keys(flags ?? {}).map((name) => `--${name}`),
+        ]),
+      ),
+    });
   if (columnsOfJson({ node }))
     return `--json takes no columns; if these are columns: ${line({ json: true, columns: word })}`;
   const given = Object.keys(node.opts()).find((name) => node.opts()[name] === true);
@@ -170,14 +200,31 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
   if (waits && timed === "timeout" && /^\d+$/.test(word))
     return `did you mean ${line({ timeout: `${word}s` })}?`;
   if (/^\d+[smhdw]$/.test(word) && timed) return `did you mean ${line({ [timed]: word })}?`;
+  const below = args.length === 0 ? commandsBelow(command.words, commands) : [];
+  const near = didYouMean(
+    word,
+    below.map(({ words }) => words.at(-1) ?? ""),
+  );
+  const meantBelow = below.find(({ words }) => words.at(-1) === near);
+  if (meantBelow)
+    return `did you mean ${commandLine(meantBelow.words.join(" "), [], Object.fromEntries(requiredFlagsLeft(meantBelow, [])))}?`;
   const app =
     command.key === "app" &&
     command.positionals.length === 0 &&
-    requiredFlags(command, node.args) === undefined
+    requiredFlags(command, node.args) === undefined &&
+    /^[a-z]/i.test(word)
       ? `applications are named by --app: ${shownLine([program, "--app", word, ...words])}`
       : undefined;
   // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
   const meant = Object.keys(meantByWord).find((name) => takesValue(command, name));
+  // `form submit approve ID`
+  const [verdict = ""] = args;
+  const rated = choiceFor(command, verdict);
+  const isId = /^[0-9a-f]{4,}(-|$)/.test(word) && !/\d/.test(verdict);
+  if (rated && isId)
+    return `did you mean ${commandLine(command.words.join(" "), [word], { [rated.flag]: rated.value })}?`;
+  if (meant === "action" && isId)
+    return `did you mean ${commandLine(command.words.join(" "), [word], { action: args[0] })}?`;
   if (meant !== undefined && !takesFiles(command, word) && !word.includes("=")) {
     const isQuoted = node.args.some((each) => each.includes(" "));
     const either = (meant === "keyword" && app) || (isQuoted ? "" : "quote names with spaces");
@@ -188,7 +235,9 @@ function hintOfOne({ node }: Failure, command: Command): string | undefined {
 
 /** `login https://host app-key`, `login work https://host` */
 function loginHint({ words }: Command, args: readonly string[], address: string): string {
-  const names = args.filter((word) => word !== address && !/^(app|dataset)-/.test(word));
+  const names = args.filter(
+    (word) => word !== address && !/^(app|dataset|sk|pk|key)[-_]/.test(word),
+  );
   const line = commandLine(words.join(" "), names.slice(0, 1), { "base-url": address });
   return `did you mean ${line}? It asks for the key, or takes it from --key-file FILE`;
 }
@@ -198,10 +247,6 @@ const takesValue = (command: Command, name: string): boolean =>
   flagParams(command).some(
     ([each, param]) => flagOf(each, param) === name && param.kind !== "flag",
   );
-
-/** `noWait`, as commander names a flag, is `no-wait`. */
-const kebab = (name: string): string =>
-  name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 const longFlags = (command: Command): ReadonlySet<string | undefined> =>
   new Set(ownFlags(command).map(({ long }) => long));
@@ -218,7 +263,11 @@ function requiredFlags(command: Command, words: readonly string[]): string | und
   );
   if (command.positionals.length > 0 || words.length > names.length) return undefined;
   const pairs = words.map((word, at) => [names[at] ?? "", word] as const);
-  return commandLine(command.words.join(" "), [], Object.fromEntries(pairs));
+  const left = requiredFlagsLeft(
+    command,
+    names.slice(0, words.length).map((name) => `--${name}`),
+  );
+  return commandLine(command.words.join(" "), [], Object.fromEntries([...pairs, ...left]));
 }
 
 function hintOfSeveral(failure: Failure, command: Command): string {

@@ -1,6 +1,6 @@
 /* Flags that mean something else with a single command. */
 import { commandLine, shellQuote } from "../../lib/command-line.ts";
-import { isObject, jsonOrText, own } from "../../lib/json.ts";
+import { fieldText, own } from "../../lib/json.ts";
 import { isFileName } from "../../lib/text.ts";
 import { retrievalShape } from "../../operations/shared.ts";
 import { usageHint } from "./failure.ts";
@@ -100,7 +100,9 @@ const rules: readonly FlagRule[] = [
     flags: ["-d", "--data", "--body"],
     of: ["wf run", "wf chat send", "wf text create"],
     hint: ({ value }) =>
-      value.startsWith("{") ? `did you mean --inputs ${shellQuote(bodyInputs(value))}?` : undefined,
+      value.startsWith("{")
+        ? `did you mean --inputs ${shellQuote(fieldText(value, "inputs"))}?`
+        : undefined,
   },
   {
     flags: ["-X", "--method", "--request"],
@@ -153,13 +155,6 @@ const rules: readonly FlagRule[] = [
         : undefined,
   },
 ];
-
-/** The inputs of a body of the API: `{"inputs": {…}, "user": "abc"}`; other JSON as it is. */
-function bodyInputs(body: string): string {
-  const value = jsonOrText(body);
-  const inputs = isObject(value) ? value["inputs"] : undefined;
-  return isObject(inputs) ? JSON.stringify(inputs) : body;
-}
 
 /** The hint of the first rule for a flag and its command. */
 export function hintOfRule(unknown: UnknownFlag): string | undefined {

@@ -1,11 +1,14 @@
 /* What the value behind a flag of another program is for ours. */
-import { shellQuote } from "../../lib/command-line.ts";
+import { commandLine, shellQuote } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { isFileName } from "../../lib/text.ts";
 import { formatsOf } from "../../output/style.ts";
 import { choiceFor } from "../parse/choice-words.ts";
+import type { Command } from "../parse/command.ts";
+import { ownFlags } from "../parse/shared-flags.ts";
+import { requiredFlagsLeft } from "./argument-places.ts";
 import { usageHint } from "./failure.ts";
-import type { UnknownFlag } from "./failure.ts";
+import type { Failure, UnknownFlag } from "./failure.ts";
 
 const fileFlags = ["-f", "-F", "-d", "--file", "--files", "--csv", "--data"];
 
@@ -21,6 +24,8 @@ export function hintOfValue(unknown: UnknownFlag, near: string): string | undefi
   if (near === "--output" && value !== "") return hintOfFormat(unknown);
   const other = flagFor(unknown, near);
   if (other !== undefined) return `did you mean ${other}?`;
+  if (near.endsWith("=VALUE") && /^[^-]/.test(value))
+    return `did you mean --input ${shellQuote(near.replace(/^--input |VALUE$/g, "") + value)}?`;
   const takesNumber = ["--limit", "--top-k"].includes(near);
   if (takesNumber && /^[^\d-]/.test(value)) return `${near} takes a number; ${usageHint(unknown)}`;
   return undefined;
@@ -49,7 +54,7 @@ function flagFor({ flag, value, known }: UnknownFlag, near: string): string | un
   const takesInput = known.includes("--input");
   const isFile = fileFlags.includes(flag);
   if (isFile && known.includes("--each") && /\.(csv|jsonl)$/.test(value))
-    return `--each ${shellQuote(value)}`;
+    return `--each ${shellQuote(value.replace(/^@/, ""))}`;
   if (text === "") return undefined;
   if (isFile && takesInput && isFileName(text))
     return `--input ${shellQuote(`${name}=@${text.replace(/^@/, "")}`)}`;
@@ -58,3 +63,42 @@ function flagFor({ flag, value, known }: UnknownFlag, near: string): string | un
   if (known.includes(`--${name}`)) return `--${name} ${shellQuote(text)}`;
   return near === "--keyword" ? `--keyword ${shellQuote(text)}` : undefined;
 }
+
+/** The hint for a time of several words without quotes: `--since 7 days`. */
+export function hintOfTime(failure: Failure, command: Command): string | undefined {
+  const { node } = failure;
+  const words = node.args.slice(node.registeredArguments.length);
+  const name = ["since", "until", "timeout"].find((each) => typeof node.opts()[each] === "string");
+  const [, unit] = /^(s|m|h)(?:ec(?:ond)?|in(?:ute)?|our)s?$/.exec(words[0] ?? "") ?? [];
+  if (name === "timeout")
+    return unit && `a duration is one word: --timeout ${String(node.opts()[name])}${unit}`;
+  if (name === undefined) return sinceOf(failure, command);
+  if (!/^(minute|hour|day|week|month)s?$|^ago$/.test(words[0] ?? "")) return undefined;
+  const text = [String(node.opts()[name]), ...words.filter((word) => word !== "ago"), "ago"];
+  return `quote a time of several words: --${name} ${shellQuote(text.join(" "))}`;
+}
+
+/** The line for a time without its flag: `wf stats last week`. */
+function sinceOf({ node }: Failure, command: Command): string | undefined {
+  const takesSince = ownFlags(command).some(({ long }) => long === "--since");
+  const time = command.positionals.length === 0 && takesSince ? timeOfWords(node.args) : undefined;
+  if (time === undefined) return undefined;
+  const typed = Object.keys(node.opts()).map((name) => `--${kebab(name)}`);
+  const left = Object.fromEntries(requiredFlagsLeft(command, typed));
+  return `did you mean ${commandLine(command.words.join(" "), [], { since: time, ...left })}?`;
+}
+
+/** A time of several words, as --since takes it: `7d` for `last week`. */
+function timeOfWords(words: readonly string[]): string | undefined {
+  const text = words.join(" ");
+  if (["yesterday", "today"].includes(text)) return text;
+  const pattern = /^(?:(?:last|past) )?(\d+ )?(hour|day|week|month)s?(?: ago)?$/;
+  const [, count = "1", unit = ""] = pattern.exec(text) ?? [];
+  const [days, letter] =
+    { hour: [1, "h"], day: [1, "d"], week: [7, "d"], month: [30, "d"] }[unit] ?? [];
+  return days === undefined ? undefined : `${Number(count) * Number(days)}${letter}`;
+}
+
+/** `noWait`, as commander names a flag, is `no-wait`. */
+export const kebab = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

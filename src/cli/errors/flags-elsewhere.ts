@@ -104,6 +104,8 @@ const flags: Readonly<Record<string, readonly string[]>> = {
   "--start": ["--since"],
   "--end": ["--until"],
   "--created-by": ["--account"],
+  "--created-by-end-user-session-id": ["--end-user"],
+  "--session-id": ["--end-user", "--conversation-id"],
   "--today": ["--since today"],
   "--name": ["--keyword", "--app"],
   "-e": ["--input"],

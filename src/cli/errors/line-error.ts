@@ -13,6 +13,7 @@ import { unknownFlag } from "./flag-error.ts";
 import {
   argumentsOfFlags,
   finished,
+  requiredFlagsLeft,
   withKb,
   withOurFlagsOnly,
   withoutUnknownFlags,
@@ -172,7 +173,11 @@ function withFlagsMended(line: readonly string[], commands: readonly Command[]) 
   const mended = withOurFlagsOnly(command, placed);
   const known = mended ? { args: mended, unknown: [] } : withoutUnknownFlags(command, placed);
   const whole = finished(command, withMissing(command, known.args, commands));
-  return { line: [...whole.words, ...whole.args], lost: known.unknown };
+  const isHelp = whole.args.some((arg) => ["--help", "-h", "--each"].includes(arg));
+  const left =
+    isHelp || whole.words !== command.words ? [] : requiredFlagsLeft(command, whole.args);
+  const flags = left.flatMap(([flag, value]) => [`--${flag}`, value]);
+  return { line: [...whole.words, ...whole.args, ...flags], lost: known.unknown };
 }
 
 /** Arguments with words in capitals for those that are missing, before the flags. */

@@ -157,13 +157,19 @@ const linesOfWords: Readonly<Record<string, string>> = {
   "wf app": "wf app info",
 };
 
+/** Is this more like a sentence than a name: `wf completion "Write a poem"`? */
+const isSentence = (word = ""): boolean => /[\s\p{Lu}?]/u.test(word);
+
 /** The line for arguments behind a group, if they are as many as its list takes: `kb metadata Handbook`. */
 export function lineOfArguments(group: Line, words: Words, commands: Commands): Line | undefined {
   if (group.length === 1) return lineOfLast(group, words, commands);
-  const known = isVerb(words[0] ?? "") ? undefined : own(linesOfWords, group.join(" "));
+  const name = group.join(" ");
+  if (name === "wf completion" && isSentence(words[0]))
+    return completed(filled("wf text create --query QUERY", words), commands).line;
+  const known = isVerb(words[0] ?? "") ? undefined : own(linesOfWords, name);
   if (known !== undefined) return completed(filled(known, words), commands).line;
   const run = lineOf(group, "run", words, commands);
-  if (run && /\.ya?ml$/.test(words[0] ?? "")) return run.line;
+  if (run && /\.(ya?ml|csv|jsonl)$/.test(words[0] ?? "")) return run.line;
   // A plain word is a verb that is unknown, and not a name.
   if (/^[a-z-]+$/.test(words[0] ?? "")) return undefined;
   const verbs = ["list", "show", ...(words.length === 2 ? ["bind"] : [])];
@@ -266,6 +272,8 @@ export function parted(line: Line, commands: Commands) {
 export function lineWithNameFirst(group: Line, [name = "", ...rest]: Words, commands: Commands) {
   const { command, args } = parted([...group, ...rest], commands);
   if (args.length > 0 && /^[a-z]+$/.test(name)) return undefined; // more like a word that is unknown
+  const [verb = "", ...others] = rest;
+  if (group.length > 1 && isVerb(verb)) return lineOfVerb(group, [verb, name, ...others], commands);
   return command && group.length === 1 && command.positionals.length > args.length
     ? [...command.words, name, ...args]
     : undefined;

@@ -1,5 +1,6 @@
 import { problemIn } from "../../../api/response.ts";
 import { usage } from "../../../errors.ts";
+import { isFileName } from "../../../lib/text.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
@@ -99,7 +100,9 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
   if ((await files.stat(path)) === null) {
     throw usage(
       `file ${path} not found`,
-      `write one with ${commandLine("kb pull", ["KB"], { "output-file": path })}`,
+      isFileName(path)
+        ? `write one with ${commandLine("kb pull", ["KB"], { "output-file": path })}`
+        : `write one, if that is a knowledge base, with ${commandLine("kb pull", [path], { "output-file": "FILE" })}`,
     );
   }
   const yaml = await parseYaml(new TextDecoder().decode(await files.read(path)));

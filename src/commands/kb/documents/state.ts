@@ -161,7 +161,7 @@ function documentState(document: Document, types: FieldTypes): DocumentState {
   };
 }
 
-/** Throws for a path that is no text: a sync would take the document for another and create its file once more. */
+/** Throws for a path that is something else than a text: a sync would take the document for another and create its file once more. */
 function requirePath({ name, doc_metadata }: Document): void {
   const marks = responseValues(doc_metadata).filter((each) => each.name === syncFields.path);
   if (marks.some(({ value }) => value !== null && typeof value !== "string"))

@@ -78,7 +78,7 @@ export async function withOrder(
   if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
   const isDirectory = async (path: unknown) =>
     (await host.files.stat(String(path)))?.isDirectory === true;
-  if (await isDirectory(directory)) return error;
+  if ((await isDirectory(directory)) || /^\w+:\/\//.test(String(directory))) return error;
   const isSwapped =
     (await isDirectory(dataset_id)) ||
     (await resolveId("kb", String(directory)).catch(() => undefined)) !== undefined;

@@ -1,5 +1,6 @@
 import type { CliError } from "../../../errors.ts";
 import { usage } from "../../../errors.ts";
+import { fieldText } from "../../../lib/json.ts";
 import { commandLine, shellQuote, shownLine } from "../../../lib/command-line.ts";
 
 interface NamedField {
@@ -59,7 +60,8 @@ function meantBy(
   const pairs = pairsIn(text);
   if (pairs.every(([name]) => isOf(name)))
     return `use ${pairs.map(([name, each]) => `--input ${shellQuote(`${name}=${each}`)}`).join(" ")}`;
-  if (text.startsWith("{")) return `all inputs as JSON: --inputs ${shellQuote(text)}`;
+  if (text.startsWith("{"))
+    return `all inputs as JSON: --inputs ${shellQuote(fieldText(text, "inputs"))}`;
   // `text=hello world`
   if (named.length === 1 && !bare.some(isOf))
     return `quote values with spaces: --input ${shellQuote(`${named[0]} ${text}`)}`;
