@@ -52,8 +52,9 @@ async function report(
   await printError(failure, { argv, globals: globals ?? {} }, requests, host);
   // The error of a wrong command line needs no report.
   if (requests.count > 0 || failure.info.code === "bug") {
-    const { logError } = await import("./errors/log-error.ts");
-    await logError(failure, argv, requests, host);
+    // It is printed: where descriptors end here, it must not be printed once more.
+    const log = await import("./errors/log-error.ts").catch(() => undefined);
+    await log?.logError(failure, argv, requests, host);
   }
   return failure.exit;
 }
