@@ -75,7 +75,7 @@ async function begin(input: LoginInput, context: Context): Promise<SignIn> {
 
 /** Throws usage for an address or a key in the place of a profile that is new, as other programs take it. */
 function requireNoAddress(name: string, { host, options: { program, flags } }: Context): void {
-  if (/^(app|dataset)-\w+$/.test(name)) {
+  if (/^(app|dataset)-\w{16,}$/.test(name)) {
     host.secrets.learn(name);
     throw usage(
       "that looks like a key, not the name of a profile; others on this machine could read it",
