@@ -169,10 +169,11 @@ async function selectProfile(
   let source = "the default";
   if (flags.profile !== undefined) source = "-p";
   else if (selected !== undefined) source = "KB_PROFILE";
-  throw usage(
-    `profile "${name}" not found (${source})`,
-    missingProfileHint(name, store, key === "app" ? "wf" : "kb"),
-  );
+  const program = key === "app" ? "wf" : "kb";
+  const isName = program === "wf" && /^[\w-]+$/.test(name);
+  const orApp = isName ? `; an application is named by --app ${name}` : "";
+  const hint = missingProfileHint(name, store, program);
+  throw usage(`profile "${name}" not found (${source})`, hint.endsWith("?") ? hint : hint + orApp);
 }
 
 const selectSandbox = async (host: Host): Promise<SelectedProfile> => ({
@@ -288,10 +289,8 @@ export function missingProfileHint(name: string, { profiles }: ProfileStore, pro
   const names = Object.keys(profiles);
   const near = didYouMean(name, [...names, sandboxProfile]);
   if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;
-  const orApp =
-    program === "wf" && /^[\w-]+$/.test(name) ? `; an application is named by --app ${name}` : "";
-  if (names.length > 0) return `stored profiles: ${names.join(", ")}${orApp}`;
-  return `no profiles are stored; sign in with ${commandLine(`${program} login`, [name])}${orApp}`;
+  if (names.length > 0) return `stored profiles: ${names.join(", ")}`;
+  return `no profiles are stored; sign in with ${commandLine(`${program} login`, [name])}`;
 }
 
 /** The hint for an application that a profile does not have: a similar name, all names, or how to add it. */

@@ -144,7 +144,7 @@ function otherCommand({ node, commands }: Failure): string | undefined {
   if (other === undefined || isName) return undefined;
   const text = node.args.join(" ");
   const searched =
-    words.join(" ") === "kb list" ? `?, or ${commandLine("kb list", [], { keyword: text })}` : "";
+    words.join(" ") === "kb list" ? `, or ${commandLine("kb list", [], { keyword: text })}` : "";
   return `${commandLine(other, [text])}${searched}`;
 }
 

@@ -42,7 +42,8 @@ export const lineOfWords = (
 };
 
 /** Is this more like the name of an application than a run? */
-const isNameOfApp = (word = ""): boolean => /^[a-z][a-z-]*$/.test(word) && word !== "last";
+const isNameOfApp = (word = ""): boolean =>
+  /^([a-z][a-z-]*|[A-Z][a-z]+)$/.test(word) && word !== "last";
 
 /**
  * The line for words behind a group such as `["kb", "doc"]`, by what their nouns and verbs are called in other

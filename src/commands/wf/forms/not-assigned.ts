@@ -53,7 +53,8 @@ function meantBy(
   const isField = isOf(first);
   if (others.length > 0 && (isField || others[0] === "="))
     return `use --input ${shellQuote(`${first}=${value.join(" ")}`)}`;
-  if (/\.jsonl?$/.test(text)) return `all inputs from a file: --inputs ${shellQuote(`@${text}`)}`;
+  if (/\.jsonl?$/.test(text))
+    return `all inputs from a file: --inputs ${shellQuote(`@${text.replace(/^@/, "")}`)}`;
   if (text.endsWith(".csv")) return `a run for each row of a file: --each ${shellQuote(text)}`;
   if (/\.ya?ml$/.test(text)) return `tests of a file: ${commandLine("wf test run", [text])}`;
   if (/^(second|minute|hour)s?$/.test(text)) return "a duration is one word: --timeout 5m";
