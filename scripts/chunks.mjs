@@ -16,6 +16,7 @@ export const chunks = [
       "cli/run.ts",
       "host/node-host.ts",
       "cli/parse/parser.ts",
+      "cli/parse/values.ts",
       "output/style.ts",
       "output/display-width.ts",
       "operations/shared.ts",
