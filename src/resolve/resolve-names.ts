@@ -290,15 +290,15 @@ async function unknownName(
   if (!listing.byName) return notFound(message, `run ${run} to see the IDs`);
   if (noun === "kb" && /^[^,]+(,[^,]+)+$/.test(text))
     return notFound(message, `if these are several: one at a time; ${run} lists them`);
-  const near =
+  const read =
     names.find((each) => withSlashes(each).endsWith(`/${withSlashes(text)}`)) ??
-    didYouMean(text, names) ??
-    didYouMean(text, await firstNames(listing, known, lookup));
+    didYouMean(text, names);
+  const first = read === undefined ? await firstNames(listing, known, lookup) : [];
+  const near = read ?? didYouMean(text, first);
   if (near !== undefined) return notFound(message, `did you mean ${JSON.stringify(near)}?`);
   const swapped = lookup.swapped(known);
   const then = swapped === undefined ? "" : `: ${swapped.line}`;
-  const others = noun === "kb" && swapped ? await firstNames(listings.kb, {}, lookup) : [];
-  if (swapped && others.includes(swapped.first))
+  if (noun === "kb" && swapped && first.includes(swapped.first))
     return notFound(message, `the knowledge base comes first${then}; ${run} lists those`);
   if (noun === "kb" && isFileName(text))
     return notFound(

@@ -11,7 +11,7 @@ import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { rulesOf } from "../parse/command-list.ts";
 import { helpHint } from "../parse/input.ts";
-import type { Lookup } from "../../resolve/listings.ts";
+import type { Lookup, SwappedLine } from "../../resolve/listings.ts";
 import type { Resolved } from "../../resolve/resolve-names.ts";
 
 type ResolvedRefs = Map<Noun | ListedNoun, Resolved>;
@@ -114,10 +114,7 @@ export function lookupOf(source: {
   };
 }
 
-function swappedLine(
-  { words, positionals }: Command,
-  typed: Values,
-): ReturnType<Lookup["swapped"]> {
+function swappedLine({ words, positionals }: Command, typed: Values): SwappedLine | undefined {
   const names = positionals.map(({ name }) => name);
   const hasFlags = Object.keys(typed).some((name) => !names.includes(name));
   const args = names.flatMap((name) => [typed[name] ?? []].flat().map(String));
