@@ -7,7 +7,6 @@ import { isFileName, isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
 import type { PathFacts } from "../../commands/task/command-rules.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import { meantChoice } from "./choice-words.ts";
 import { timeInWords } from "./time-words.ts";
 
 /** Files, stdin and the clock, for checking values. */
@@ -176,9 +175,10 @@ function flagValue(label: string, _: Param, text: string): boolean {
   throw invalidValue(label, text, "must be true or false");
 }
 
-function choiceValue(label: string, param: Param, text: string): string {
-  const choices = param.choices ?? [];
+/** Words of other programs are loaded for a wrong value only. */
+async function choiceValue(label: string, { choices = [] }: Param, text: string): Promise<string> {
   if (choices.includes(text)) return text;
+  const { meantChoice } = await import("./choice-words.ts");
   const near = meantChoice(text, choices) ?? didYouMean(text, choices);
   throw invalidValue(
     label,
