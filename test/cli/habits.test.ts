@@ -517,6 +517,7 @@ describe("against a server", () => {
     ["wf retry --last", "it is an argument: `wf retry last`"],
     ["wf test run -f a.yaml --bail", "it is an argument: `wf test run a.yaml --fail-fast`"],
     ["kb doc rename a.md b.md", "`kb doc rename KB a.md b.md`"],
+    ["kb doc show src", "`kb doc list src` lists them"],
     ["kb status src", "`kb status KB src/`; `kb list` lists them"],
     ["kb tag bind hr Handbook", "and then its tags: `kb tag bind Handbook hr`"],
     ["kb eval questions.jsonl", "`kb eval KB questions.jsonl`"],
@@ -689,6 +690,14 @@ describe("against a server", () => {
     const { err } = await run(line);
     expect(err.replaceAll(/\n +/g, " ")).toContain(hint);
     expect(server.seen.filter(({ method }) => method !== "GET")).toEqual([]);
+  });
+
+  test("the first names are read once, whatever the hint", async () => {
+    server.seen.length = 0;
+    const { err } = await run("kb tag unbind absent Handbook");
+    expect(err).toContain("the knowledge base comes first");
+    const lists = server.seen.filter(({ path }) => path.startsWith("/v1/datasets?"));
+    expect(lists.map(({ path }) => path.includes("keyword="))).toEqual([true, false]);
   });
 
   test("words are taken for a value only where they are the documents that are not found", async () => {

@@ -9,6 +9,20 @@ import { flagElsewhere } from "./flags-elsewhere.ts";
 
 type Words = readonly string[];
 
+/** Arguments before the first flag, and the flags with what follows them. */
+export function atFlags(args: Words): readonly [words: Words, flags: Words] {
+  const at = args.findIndex((arg) => arg.startsWith("-"));
+  return at === -1 ? [args, []] : [args.slice(0, at), args.slice(at)];
+}
+
+/** All flags that a command knows, long and short. */
+const flagNames = (command: Command): ReadonlySet<string> =>
+  new Set([
+    "--help",
+    "-h",
+    ...flagsOf(command).flatMap(({ long, short }) => [long ?? [], short ?? []].flat()),
+  ]);
+
 /** `kb search leave` and `kb cat a.md` lack the knowledge base: `kb search KB leave`. */
 export function withKb({ words, positionals }: Command, args: Words): Words | undefined {
   const [first, second, ...others] = positionals;
@@ -58,7 +72,7 @@ const flagsOfArguments: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Arguments in which flags for arguments have our names: `--dataset=Handbook` is `--kb Handbook`. */
-function withOurFlags({ positionals }: Command, args: Words, known: ReadonlySet<unknown>): Words {
+function withOurFlags({ positionals }: Command, args: Words, known: ReadonlySet<string>): Words {
   const aliases = positionals
     .toReversed()
     .flatMap(({ word }) =>
@@ -84,7 +98,7 @@ function withOurFlags({ positionals }: Command, args: Words, known: ReadonlySet<
  * those before it that are missing. Undefined without such a flag.
  */
 export function argumentsOfFlags(command: Command, typed: Words): Words | undefined {
-  const known = new Set(flagsOf(command).flatMap(({ long, short }) => [long, short]));
+  const known = flagNames(command);
   const args = withOurFlags(command, typed, known);
   const { positionals } = command;
   const isArgument = (flag = "") =>
@@ -97,8 +111,7 @@ export function argumentsOfFlags(command: Command, typed: Words): Words | undefi
     return !takesNext && !(isArgument(before) && !arg.startsWith("-"));
   });
   if (named.size === 0) return undefined;
-  const firstFlag = others.findIndex((word) => word.startsWith("-"));
-  const words = firstFlag === -1 ? others : others.slice(0, firstFlag);
+  const [words, flags] = atFlags(others);
   const places = positionals.map(({ word }) => named.get(`--${word}`));
   const last = places.findLastIndex((value) => value !== undefined);
   const open = [...words];
@@ -107,7 +120,7 @@ export function argumentsOfFlags(command: Command, typed: Words): Words | undefi
     return value ?? (at < last && !optional ? word.toUpperCase() : []);
   });
   const isFull = open.length > 0 && positionals.at(-1)?.variadic !== true;
-  return isFull ? undefined : [...placed, ...open, ...others.slice(words.length)];
+  return isFull ? undefined : [...placed, ...open, ...flags];
 }
 
 /** The line for an application that is named like an argument: `describe app chat`, `start echo -i x=y`. */
@@ -129,22 +142,17 @@ export function withOurFlagsOnly(
   command: Command,
   args: readonly string[],
 ): readonly string[] | undefined {
-  const flags = flagsOf(command);
-  const known = [
-    "--help",
-    "-h",
-    ...flags.flatMap(({ long, short }) => [long ?? [], short ?? []].flat()),
-  ];
+  const known = flagNames(command);
   const lines = args.map((arg, at) => {
     const before = ownFlags(command).find(({ long }) => long === args[at - 1]);
     if (before) return [meantChoice(arg, before.param.choices ?? []) ?? arg];
     const [typed = "", ...values] = arg.startsWith("-") ? arg.split("=") : [arg];
     const flag = typed.replaceAll("_", "-");
-    if (!flag.startsWith("-") || known.includes(typed)) return [arg];
-    if (known.includes(flag)) return [[flag, ...values].join("=")];
+    if (!flag.startsWith("-") || known.has(typed)) return [arg];
+    if (known.has(flag)) return [[flag, ...values].join("=")];
     const choice = choiceFor(command, flag.replace(/^--?/, ""));
     if (choice) return [`--${choice.flag}`, choice.value];
-    const ours = flagElsewhere(flag, known);
+    const ours = flagElsewhere(flag, [...known]);
     const next = values[0] ?? args[at + 1] ?? "";
     if (["--limit", "--top-k"].includes(ours ?? "") && /^[^\d-]/.test(next)) return undefined;
     return ours && !/[A-Z]|^--output$/.test(ours) ? [...ours.split(" "), ...values] : undefined;
@@ -164,23 +172,20 @@ export function withoutUnknownFlags(command: Command, args: readonly string[]) {
   return { args: withOurFlagsOnly(command, left) ?? left, unknown };
 }
 
-/** Flags that a command needs and a line has not, with words in capitals: `--answer ANSWER`. */
+/** Flags that a command needs and a line has not, with words in capitals, by name: `{answer: "ANSWER"}`. */
 export function requiredFlagsLeft(
   command: Command,
   given: Words,
-): readonly (readonly [string, string])[] {
-  return flagParams(command).flatMap(([name, param]) => {
+): Readonly<Record<string, string>> {
+  const left = flagParams(command).flatMap(([name, param]) => {
     const flag = flagOf(name, param);
     const isGiven = given.some((arg) => arg === `--${flag}` || arg.startsWith(`--${flag}=`));
     if (!isRequired(param) || param.orFile || isGiven) return [];
     const value = /^[\w-]+$/.exec(placeholder(param))?.[0] ?? "value";
-    return [
-      [
-        flag,
-        ["text", "choice"].includes(value) ? flag.toUpperCase() : value.toUpperCase(),
-      ] as const,
-    ];
+    const word = ["text", "choice"].includes(value) ? flag : value;
+    return [[flag, word.toUpperCase()] as const];
   });
+  return Object.fromEntries(left);
 }
 
 /** Arguments of a proposed line as its command takes them: what is a file, a text or an assignment has its flag. */
@@ -189,9 +194,7 @@ export function finished(
   args: Words,
 ): { readonly words: Words; readonly args: Words } {
   const has = (...flags: Words) => args.some((arg) => flags.includes(arg.split("=", 1)[0] ?? ""));
-  const firstFlag = args.findIndex((arg) => arg.startsWith("-"));
-  const plain = firstFlag === -1 ? args : args.slice(0, firstFlag);
-  const flags = args.slice(plain.length);
+  const [plain, flags] = atFlags(args);
   const [kb = "KB", name = "NAME"] = plain;
   switch (words.join(" ")) {
     case "kb doc add": {

@@ -5,6 +5,7 @@
 
 import { own } from "../../lib/json.ts";
 import { isPath } from "../../lib/text.ts";
+import { atFlags } from "./argument-places.ts";
 
 /**
  * Lines for words behind each program that no command has. What follows fills the words in capitals, in their
@@ -312,9 +313,7 @@ const madeUp: readonly string[] = ["DIR", "URL", "PROFILE", "PERMISSION"];
 export function filled(line: string, typed: readonly string[]): readonly string[] {
   const words = line.split(" ");
   if (!words.some((each) => /^--|^[A-Z]+(=VALUE)?$/.test(each))) return [...words, ...typed];
-  const firstFlag = typed.findIndex((word) => word.startsWith("-"));
-  const args = firstFlag === -1 ? typed : typed.slice(0, firstFlag);
-  const flags = typed.slice(args.length);
+  const [args, flags] = atFlags(typed);
   const known = words.filter((each) => /^[A-Z]+(=VALUE)?$/.test(each) && !madeUp.includes(each));
   // Of a directory and a knowledge base, a single word is the directory unless it is written as a name.
   const takesPath = known.includes("PATH");

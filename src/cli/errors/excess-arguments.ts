@@ -8,7 +8,7 @@ import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
 import { choiceFor } from "../parse/choice-words.ts";
 import { requiredFlagsLeft } from "./argument-places.ts";
 import { nameOf, usageHint } from "./failure.ts";
-import { hintOfTime, kebab } from "./flag-values.ts";
+import { flagsTyped, hintOfTime, kebab } from "./flag-values.ts";
 import type { Explanation, Failure } from "./failure.ts";
 import { lineBehindCommand, lineOfDocument, lineOfVerbAndNoun, lineOfWords } from "./meant-line.ts";
 
@@ -105,9 +105,7 @@ function lineWithText({ node, words }: Failure, command: Command): string | unde
   const at = typed.findIndex((word) => word.startsWith("-"));
   const before = typed.slice(0, at);
   const flag = typed[at] ?? "";
-  const takesText = flagParams(command).some(
-    ([name, param]) => flag === `--${flagOf(name, param)}` && param.kind === "text",
-  );
+  const takesText = kindOfFlag(command, flag.replace(/^--/, "")) === "text";
   const next = typed.findIndex((word, index) => index > at && word.startsWith("-"));
   const end = next === -1 ? typed.length : next;
   const text = typed.slice(at + 1, end);
@@ -156,17 +154,12 @@ const columnsOfJson = ({ node }: Pick<Failure, "node">): boolean =>
 function hintOfOne({ node, commands }: Failure, command: Command): string | undefined {
   const args = node.args.slice(0, -1);
   const [word = ""] = node.args.slice(-1);
-  const typed = Object.keys(node.opts()).map((name) => `--${kebab(name)}`);
-  const line = (flags: Parameters<typeof commandLine>[2]) =>
-    commandLine(command.words.join(" "), args, {
-      ...flags,
-      ...Object.fromEntries(
-        requiredFlagsLeft(command, [
-          ...typed,
-          ...Object.keys(flags ?? {}).map((name) => `--${name}`),
-        ]),
-      ),
-    });
+  const typed = flagsTyped(node);
+  const line = (flags: NonNullable<Parameters<typeof commandLine>[2]>) => {
+    const named = Object.keys(flags).map((name) => `--${name}`);
+    const left = requiredFlagsLeft(command, [...typed, ...named]);
+    return commandLine(command.words.join(" "), args, { ...flags, ...left });
+  };
   if (columnsOfJson({ node }))
     return `--json takes no columns; if these are columns: ${line({ json: true, columns: word })}`;
   const given = Object.keys(node.opts()).find((name) => node.opts()[name] === true);
@@ -207,7 +200,7 @@ function hintOfOne({ node, commands }: Failure, command: Command): string | unde
   );
   const meantBelow = below.find(({ words }) => words.at(-1) === near);
   if (meantBelow)
-    return `did you mean ${commandLine(meantBelow.words.join(" "), [], Object.fromEntries(requiredFlagsLeft(meantBelow, [])))}?`;
+    return `did you mean ${commandLine(meantBelow.words.join(" "), [], requiredFlagsLeft(meantBelow, []))}?`;
   const app =
     command.key === "app" &&
     command.positionals.length === 0 &&
@@ -242,11 +235,13 @@ function loginHint({ words }: Command, args: readonly string[], address: string)
   return `did you mean ${line}? It asks for the key, or takes it from --key-file FILE`;
 }
 
+/** The kind of the value of a flag; undefined if the command has none of this name. */
+const kindOfFlag = (command: Command, flag: string) =>
+  flagParams(command).find(([name, param]) => flagOf(name, param) === flag)?.[1].kind;
+
 /** Does a command have a flag of this name with a value? */
 const takesValue = (command: Command, name: string): boolean =>
-  flagParams(command).some(
-    ([each, param]) => flagOf(each, param) === name && param.kind !== "flag",
-  );
+  (kindOfFlag(command, name) ?? "flag") !== "flag";
 
 const longFlags = (command: Command): ReadonlySet<string | undefined> =>
   new Set(ownFlags(command).map(({ long }) => long));
@@ -267,7 +262,7 @@ function requiredFlags(command: Command, words: readonly string[]): string | und
     command,
     names.slice(0, words.length).map((name) => `--${name}`),
   );
-  return commandLine(command.words.join(" "), [], Object.fromEntries([...pairs, ...left]));
+  return commandLine(command.words.join(" "), [], { ...Object.fromEntries(pairs), ...left });
 }
 
 function hintOfSeveral(failure: Failure, command: Command): string {

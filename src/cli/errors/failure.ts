@@ -10,6 +10,8 @@ export interface Failure extends RejectedLine {
   readonly quoted: string;
   /** Those of the program. */
   readonly commands: readonly Command[];
+  /** The only argument as a path, if it names a directory. */
+  readonly directory: string | undefined;
 }
 
 /** A flag that a line has and its command does not. */

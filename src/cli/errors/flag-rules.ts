@@ -190,8 +190,9 @@ function hintOfChunking({ flag, value, known, program, command }: UnknownFlag): 
 }
 
 /** The line for `api -X POST /datasets`. */
-function requestLine({ program, node, quoted }: UnknownFlag): string {
-  const words = node.args.filter((word) => !word.startsWith("-"));
+function requestLine(unknown: UnknownFlag): string {
+  const { program, quoted } = unknown;
+  const words = argsOf(unknown);
   const [, attached] = /^(?:-X|--\w+=)([A-Z]+)$/.exec(quoted) ?? [];
   const method = attached ?? words.find((word) => /^[A-Z]+$/.test(word)) ?? "POST";
   const path = words.find((word) => word !== method) ?? "PATH";

@@ -31,9 +31,18 @@ export function hintOfValue(unknown: UnknownFlag, near: string): string | undefi
   return undefined;
 }
 
+/** Spans of time by their name, as --since takes them. */
+const spans: Readonly<Record<string, string>> = {
+  hour: "1h",
+  day: "1d",
+  week: "7d",
+  month: "30d",
+  year: "365d",
+};
+
 /** A time in our words: `--last month`, `--days 7`, `--last 7days`; a number alone is of rows. */
 function sinceFor({ flag, value, known }: UnknownFlag): string | undefined {
-  const ago = own({ hour: "1h", day: "1d", week: "7d", month: "30d", year: "365d" }, value);
+  const ago = own(spans, value);
   const [, count, unit] = /^(\d+) ?(d|h|w|m)(?:ays?|ours?|eeks?|in(?:utes?)?)?$/.exec(value) ?? [];
   const isNumber = /^\d+$/.test(value);
   if (flag === "--last" && isNumber && known.includes("--limit")) return `--limit ${value}`;
@@ -83,8 +92,7 @@ function sinceOf({ node }: Failure, command: Command): string | undefined {
   const takesSince = ownFlags(command).some(({ long }) => long === "--since");
   const time = command.positionals.length === 0 && takesSince ? timeOfWords(node.args) : undefined;
   if (time === undefined) return undefined;
-  const typed = Object.keys(node.opts()).map((name) => `--${kebab(name)}`);
-  const left = Object.fromEntries(requiredFlagsLeft(command, typed));
+  const left = requiredFlagsLeft(command, flagsTyped(node));
   return `did you mean ${commandLine(command.words.join(" "), [], { since: time, ...left })}?`;
 }
 
@@ -94,10 +102,13 @@ function timeOfWords(words: readonly string[]): string | undefined {
   if (["yesterday", "today"].includes(text)) return text;
   const pattern = /^(?:(?:last|past) )?(\d+ )?(hour|day|week|month)s?(?: ago)?$/;
   const [, count = "1", unit = ""] = pattern.exec(text) ?? [];
-  const [days, letter] =
-    { hour: [1, "h"], day: [1, "d"], week: [7, "d"], month: [30, "d"] }[unit] ?? [];
-  return days === undefined ? undefined : `${Number(count) * Number(days)}${letter}`;
+  const [, size, letter] = /^(\d+)(\w)$/.exec(own(spans, unit) ?? "") ?? [];
+  return size === undefined ? undefined : `${Number(count) * Number(size)}${letter}`;
 }
+
+/** The flags of a line, in full. */
+export const flagsTyped = (node: Failure["node"]): readonly string[] =>
+  Object.keys(node.opts()).map((name) => `--${kebab(name)}`);
 
 /** `noWait`, as commander names a flag, is `no-wait`. */
 export const kebab = (name: string): string =>

@@ -12,6 +12,7 @@ import type { Explanation, Failure } from "./failure.ts";
 import { unknownFlag } from "./flag-error.ts";
 import {
   argumentsOfFlags,
+  atFlags,
   finished,
   requiredFlagsLeft,
   withKb,
@@ -61,14 +62,14 @@ export async function lineError(
     return unknownCommand({ ...problem, rest: await Promise.all(rest.map(written)) });
   }
   const { error, program } = problem;
-  const { args } = problem.node;
-  const isMissing = error.code === "commander.missingArgument";
-  if (isMissing && args.length === 1 && !isPath(args[0]) && (await isDirectory(args[0] ?? "")))
-    problem.node.args = [`${args[0]}/`];
   // Only arguments can be those of another command, or what one lists.
   const isOfWords = /^commander\.(excess|missing)Argument/.test(error.code);
   const commands = isOfWords ? await commandsFor(program) : [];
-  const failure = { ...problem, commands, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
+  const [only = "", ...others] = problem.node.args;
+  const isOne = error.code === "commander.missingArgument" && only !== "" && others.length === 0;
+  const directory = isOne && !isPath(only) && (await isDirectory(only)) ? `${only}/` : undefined;
+  const quoted = /'(.*)'/s.exec(error.message)?.[1] ?? "";
+  const failure = { ...problem, commands, quoted, directory };
   const explain = explanations[error.code] ?? invalidLine;
   const { message, hint } = explain(failure);
   return usage(message, hint);
@@ -174,8 +175,8 @@ function withFlagsMended(line: readonly string[], commands: readonly Command[]) 
   const known = mended ? { args: mended, unknown: [] } : withoutUnknownFlags(command, placed);
   const whole = finished(command, withMissing(command, known.args, commands));
   const isHelp = whole.args.some((arg) => ["--help", "-h", "--each"].includes(arg));
-  const left =
-    isHelp || whole.words !== command.words ? [] : requiredFlagsLeft(command, whole.args);
+  const isOther = isHelp || whole.words !== command.words;
+  const left = Object.entries(isOther ? {} : requiredFlagsLeft(command, whole.args));
   const flags = left.flatMap(([flag, value]) => [`--${flag}`, value]);
   return { line: [...whole.words, ...whole.args, ...flags], lost: known.unknown };
 }
@@ -187,8 +188,8 @@ function withMissing(command: Command, args: readonly string[], commands: readon
     return args;
   const required = command.positionals.filter(({ optional }) => !optional);
   const missing = required.slice(problem.node.args.length).map(({ word }) => word.toUpperCase());
-  const firstFlag = args.findIndex((arg) => arg.startsWith("-"));
-  return args.toSpliced(firstFlag === -1 ? args.length : firstFlag, 0, ...missing);
+  const [words, flags] = atFlags(args);
+  return [...words, ...missing, ...flags];
 }
 
 /** Why a suggested line cannot be parsed, if it cannot. */
@@ -278,11 +279,11 @@ const invalidLine = (failure: Failure): Explanation => ({
 
 /** Names what is missing, and where to find it: `which document? (missing <doc>)`. */
 function missingArgument(failure: Failure): Explanation {
-  const { command, node, quoted } = failure;
+  const { command, node, quoted, directory } = failure;
   const missing = command?.positionals.find(({ word }) => word === quoted);
   const param = missing && command?.params[missing.name];
   const noun = param?.noun ?? param?.listed;
-  const withBase = command && withKb(command, node.args);
+  const withBase = command && withKb(command, directory === undefined ? node.args : [directory]);
   if (withBase && quoted === "query" && /^\p{Lu}\S*$/u.test(node.args[0] ?? ""))
     return {
       message: `missing argument: <${quoted}>`,

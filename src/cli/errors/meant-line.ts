@@ -15,31 +15,26 @@ type Line = readonly string[];
 type Words = readonly string[];
 type Commands = readonly Command[];
 
+/** What may follow words of the table, first those that count most: the mark of its line in brackets. */
+const kinds: readonly (readonly [mark: string, is: (args: Words) => boolean])[] = [
+  ["assignment", (args) => args.some((arg) => arg.includes("="))],
+  ["other kb", ([, doc = "", kb]) => isFileName(doc) && kb !== undefined && !isFileName(kb)],
+  ["name", ([name]) => isNameOfApp(name)],
+  ["to path", ([one, other]) => isPath(other) && !isPath(one)],
+  ["path", ([one, other]) => isPath(one) && !isPath(other)],
+  ["yaml", (args) => /\.ya?ml$/.test(args.at(-1) ?? "")],
+  ["file", (args) => args.some(isFileName) && !args.includes("--text")],
+];
+
 /** The line for words behind a program, with a line of their own, by what follows them. */
-export const lineOfWords = (
-  program: string,
-  words: readonly string[],
-  args: readonly string[] = [],
-): string | undefined => {
+export function lineOfWords(program: string, words: Words, args: Words = []): string | undefined {
   const typed = words.map(kebabOf).join(" ");
   const table = linesElsewhere[program] ?? {};
+  const marks = kinds.flatMap(([mark, is]) => (is(args) ? mark : []));
+  const marked = marks.flatMap((mark) => own(table, `${typed} (${mark})`) ?? []);
   const line = own(linesOfBoth, typed);
-  return (
-    (args.some((arg) => arg.includes("=")) ? own(table, `${typed} (assignment)`) : undefined) ??
-    (isFileName(args[1] ?? "") && args[2] !== undefined && !isFileName(args[2])
-      ? own(table, `${typed} (other kb)`)
-      : undefined) ??
-    (isNameOfApp(args[0]) ? own(table, `${typed} (name)`) : undefined) ??
-    (isPath(args[1]) && !isPath(args[0]) ? own(table, `${typed} (to path)`) : undefined) ??
-    (isPath(args[0]) && !isPath(args[1]) ? own(table, `${typed} (path)`) : undefined) ??
-    (/\.ya?ml$/.test(args.at(-1) ?? "") ? own(table, `${typed} (yaml)`) : undefined) ??
-    (args.some(isFileName) && !args.includes("--text")
-      ? own(table, `${typed} (file)`)
-      : undefined) ??
-    own(table, typed) ??
-    (line && `${program} ${line}`)
-  );
-};
+  return marked[0] ?? own(table, typed) ?? (line && `${program} ${line}`);
+}
 
 /** Is this more like the name of an application than a run? */
 const isNameOfApp = (word = ""): boolean =>

@@ -102,10 +102,10 @@ async function directoryHint(path: string, isFile: boolean, files: Files): Promi
   const git = host && repository ? `ssh://git@${host}/${repository}` : path;
   if (git.endsWith(".git"))
     return `a repository is a source: ${commandLine("kb sync", ["KB", `git+${git}`])}`;
-  if (/^(s3|gs|az|b2):\/\//.test(path))
-    return `a remote of rclone is a source: ${commandLine("kb sync", ["KB", `rclone:REMOTE:${path.replace(/^\w+:\/\//, "")}`])}`;
-  if (/^\w[\w-]+:(?!\/)/.test(path))
-    return `a remote of rclone is a source: ${commandLine("kb sync", ["KB", `rclone:${path}`])}`;
+  const bucket = /^(?:s3|gs|az|b2):\/\/(.*)$/.exec(path)?.[1];
+  const remote = bucket === undefined ? path : `REMOTE:${bucket}`;
+  if (bucket !== undefined || /^\w[\w-]+:(?!\/)/.test(path))
+    return `a remote of rclone is a source: ${commandLine("kb sync", ["KB", `rclone:${remote}`])}`;
   return /^https?:/.test(path)
     ? `a site is a source: ${commandLine("kb sync", ["KB", `web+${path}`])}`
     : missingPathHint(path, files);

@@ -57,7 +57,7 @@ async function begin(input: LoginInput, context: Context): Promise<SignIn> {
   if (input.console_url !== undefined) consoleUrlOf(input.console_url);
   const bases = Object.fromEntries((input.kb ?? []).map(parseKnowledgeBase));
   const store = await readProfiles(context.host);
-  if (!own(store.profiles, typedName ?? "")) requireNoAddress(typedName ?? "", context);
+  if (!own(store.profiles, typedName ?? "")) requireProfileName(typedName ?? "", context);
   if (typedName !== undefined) checkProfileName(typedName);
   const baseUrl = await chooseServer(
     {
@@ -74,12 +74,12 @@ async function begin(input: LoginInput, context: Context): Promise<SignIn> {
 }
 
 /** Throws usage for an address or a key in the place of a profile that is new, as other programs take it. */
-function requireNoAddress(name: string, { host, options: { program, flags } }: Context): void {
+function requireProfileName(name: string, { host, options: { program, flags } }: Context): void {
   if (/^(app|dataset)-\w{16,}$/.test(name)) {
     host.secrets.learn(name);
     throw usage(
       "that looks like a key, not the name of a profile; others on this machine could read it",
-      `use --key-file FILE (- for stdin) or --key-command COMMAND`,
+      "use --key-file FILE (- for stdin) or --key-command COMMAND",
     );
   }
   const isAddress =
