@@ -1,5 +1,5 @@
 /** Schemas, programs, limits and mean scores of answers, against the sandbox. */
-import { chmod } from "node:fs/promises";
+import { chmod, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -160,24 +160,91 @@ console.log(JSON.stringify(given.answer === "good" ? { pass: true, score: 1, rea
   );
 });
 
-test.each([
-  ["process.exit(0)", "passed", "exit code 0"],
-  ['console.log("fine")', "passed", 'exit code 0: "fine'],
-  ['console.error("at\\nlast"); process.exitCode = 1', "failed", 'exit code 1: "last"'],
-  ["console.log('{\"pass\": true}'); process.exitCode = 1", "failed", "verdict fail"],
-  ["console.log('{\"score\": 0.5}')", "passed", "score 0.5"],
-  ["console.log('{\"score\": 0.4}')", "failed", "score 0.4"],
-  ["console.log('{\"passed\": false}')", "error", "must print"],
-  ["console.log('{\"pass\": 1}'); process.exitCode = 1", "failed", 'exit code 1: "{'],
-  ["console.log('{\"score\": 5}')", "error", "must print"],
-  ["console.log('{\"pass\": 1}')", "error", "must print"],
-  ['console.error("no"); process.exitCode = 3', "error", 'ended with exit code 3: "no"'],
-  ['console.log("x".repeat(2 ** 21))', "error", "it writes more than 1048576 bytes"],
-])("%s: %s", async (code, status, actual) => {
-  const check = { run: await program(code) };
-  const { results } = await run({ tests: [said("a", { check })] }, allowed);
-  expect(results[0]?.status).toBe(status);
-  expect(results[0]?.error ?? results[0]?.checks.at(-1)?.["actual"]).toContain(actual);
+/** A shell script that prints these lines. */
+const prints = (...lines: readonly string[]) =>
+  `printf '%s\\n' ${lines.map((line) => `'${line.replaceAll("'", String.raw`'\''`)}'`).join(" ")}; `;
+
+const decisions: readonly (readonly [code: string, status: string, actual: string])[] = [
+  ["exit 0", "passed", "exit code 0"],
+  ["exit 1", "failed", "exit code 1"],
+  [prints("fine"), "passed", 'exit code 0: "fine'],
+  [prints("[INFO] fine"), "passed", 'exit code 0: "[INFO] fine'],
+  [`${prints("too few")} exit 1`, "failed", 'exit code 1: "too few'],
+  [prints('{"score": 0.5}'), "passed", "score 0.5"],
+  [prints('{"score": 0.4}'), "failed", "score 0.4"],
+  [prints('{"score": 0.9, "pass": false}'), "failed", "score 0.9"],
+  [`${prints('{"pass": false}')} exit 1`, "failed", "verdict fail"],
+  [`${prints('{"pass": false}')} echo no >&2; exit 1`, "failed", 'verdict fail: "no"'],
+  // The last verdict decides, whatever is around it.
+  [prints("INFO loading", '{"pass": false}'), "failed", "verdict fail"],
+  [prints('{"pass": true}', '{"pass": false}', "done"), "failed", "verdict fail"],
+  [prints('{"pass": false}', '{"level": 1}', '  {"pass": true}\r'), "passed", "verdict pass"],
+  [prints('{"pass": true}', '{"log": {"score": 0}}'), "passed", "verdict pass"],
+  [prints("{", '  "pass": false', "}"), "failed", "verdict fail"],
+  // Neither yes nor no.
+  [prints('{"passed": false}'), "error", "must print"],
+  [prints('{"level": "info"}', "done"), "error", "must print"],
+  [prints("INFO", "{", '  "pass": false', "}"), "error", "must print"],
+  [prints('{"score": NaN}'), "error", "must print"],
+  [prints('{"pass": true}', '{"score": NaN}'), "error", "must print"],
+  [prints('{"pass": true, "score": Infinity}'), "error", "must print"],
+  [prints('{"score": 1e999}'), "error", "must print"],
+  [prints('{"score": 5}'), "error", "must print"],
+  [prints('{"score": -0.1}'), "error", "must print"],
+  [prints('{"score": "1"}'), "error", "must print"],
+  [prints('{"pass": true, "score": null}'), "error", "must print"],
+  [prints('{"pass": null, "score": 1}'), "error", "must print"],
+  [prints('{"pass": 1}'), "error", "must print"],
+  [prints('{"pass": "true"}'), "error", "must print"],
+  [prints("{'pass': False}"), "error", "must print"],
+  [prints('INFO:check:{"pass": false}'), "error", "must print"],
+  [prints("False"), "error", "must print"],
+  // A program that broke.
+  ["exec node -e 'let = ;'", "error", "ended with exit code 1: "],
+  [`${prints("loading")} echo Error: gone >&2; exit 1`, "error", 'code 1: "Error: gone"'],
+  [`${prints('{"pass": true}')} exit 1`, "error", "ended with exit code 1"],
+  [`${prints('{"pass": 1}')} exit 1`, "error", "must print"],
+  [`${prints('{"pass": true}')} exit 3`, "error", "ended with exit code 3"],
+  [`${prints('{"pass": true}')} kill -9 $$`, "error", "ended with exit code 137"],
+  ["head -c 2000000 /dev/zero", "error", "it writes more than 1048576 bytes"],
+];
+
+test("a program decides by its last verdict, or says nothing", async () => {
+  const scripts = decisions.map(([code], index) => [`decides${index}.sh`, code] as const);
+  await write(folder, Object.fromEntries(scripts));
+  const tests = scripts.map(([name]) => said("a", { check: { run: ["sh", name] } }));
+  const { results, exit } = await run({ tests }, allowed);
+  expect(exit).toBe(10);
+  for (const [index, [code, status, actual]] of decisions.entries()) {
+    const { error, checks, ...result } = results[index] ?? { error: "", checks: [] };
+    expect(result, code).toMatchObject({ status });
+    expect(error ?? checks.at(-1)?.["actual"], code).toContain(actual);
+  }
+});
+
+test("a schema that refers to itself costs the other tests nothing: 10", async () => {
+  const files = ["saved.json", "tests.xml"].map((name) => join(folder, name));
+  const [saved = "", junit = ""] = files;
+  const self = { $ref: "#" };
+  const tests = [
+    said("{}", { schema: self }),
+    said("{}", { schema: { allOf: [self] } }),
+    said('{"next": {}}', { schema: { type: "object", properties: { next: self } } }),
+    said("a", {}),
+  ];
+  const ran = await run({ tests }, ["--save", saved, "--junit", junit]);
+  expect(ran.exit).toBe(10);
+  expect(ran.results.map(({ status }) => status)).toEqual(["error", "error", "passed", "passed"]);
+  expect(ran.results[0]?.error).toContain("schema refers to itself without an end");
+  const [stored, xml] = await Promise.all(files.map((path) => readFile(path, "utf8")));
+  expect(JSON.parse(stored ?? "")).toMatchObject({ tests: [{}, {}, {}, { status: "passed" }] });
+  expect(xml).toContain('tests="4" failures="0" errors="2"');
+  const again = await sandbox.cli(["wf", "test", "score", saved, "-o", "json"]);
+  expect(again.exit).toBe(10);
+  const endless = { $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } };
+  const refused = await run({ tests: [said("{}", { schema: { ...endless, $ref: "#/$defs/a" } })] });
+  expect([refused.exit, refused.sent]).toEqual([2, 0]);
+  expect(refused.err).toContain("schema refers to itself without an end");
 });
 
 test("an interrupt kills the program: 130", async () => {

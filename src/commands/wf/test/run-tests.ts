@@ -1,4 +1,3 @@
-import { CliError } from "../../../errors.ts";
 import { sum } from "../../../lib/numbers.ts";
 import { isNumber } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
@@ -8,9 +7,9 @@ import {
   answerText,
   checkSearch,
   searchFor,
-  stopsSuite,
   storedRun,
   sumOf,
+  unjudgedBy,
 } from "./answers/index.ts";
 import type {
   AnswerCheck,
@@ -100,8 +99,7 @@ export async function runTest(
     if (limits.unknown !== undefined) error ??= `the ${limits.unknown} of its turns are not known`;
   } catch (failure) {
     if (signal.aborted) throw abortError();
-    if (!(failure instanceof CliError) || stopsSuite(failure)) throw failure;
-    error = host.secrets.masked(failure.message);
+    error = host.secrets.masked(unjudgedBy(failure));
   }
   const { status, score } = judgedChecks(test, checks, error);
   return {

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
-import { reasonOf } from "../../../../errors.ts";
-import { isObject } from "../../../../lib/json.ts";
+import { CliError, reasonOf } from "../../../../errors.ts";
+import { isObject, tryParseJson } from "../../../../lib/json.ts";
 import { counted, firstNames } from "../../../../lib/text.ts";
 import { isSuccess } from "../../../../runs/outcome.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
@@ -14,6 +14,7 @@ import {
 } from "../../expect/index.ts";
 import { needsText } from "../file/index.ts";
 import type { Suite, SuiteProgram, SuiteSupport, SuiteTurn } from "../file/index.ts";
+import { stopsSuite } from "../../ask/index.ts";
 import type { SuiteAnswer } from "../../ask/index.ts";
 import { atLeastOf, checkContext, supportedSentences } from "./check-chunks.ts";
 import { openSchema } from "./check-schema.ts";
@@ -65,7 +66,7 @@ export async function openChecker(suite: Suite, context: Context) {
     await new Promise((resolve) => setImmediate(resolve));
     if (context.signal.aborted) throw context.abortError();
   };
-  return async (
+  const checked = async (
     answer: SuiteAnswer,
     turn: SuiteTurn,
     { found, nameOf, turns }: AnswerBackground,
@@ -97,6 +98,20 @@ export async function openChecker(suite: Suite, context: Context) {
     }
     return { checks, error: problem, judgeTokens };
   };
+  return (...asked: Parameters<typeof checked>) =>
+    checked(...asked).catch((failure: unknown) => ({
+      checks: [],
+      error: context.host.secrets.masked(unjudgedBy(failure)),
+      judgeTokens: null,
+    }));
+}
+
+/** Why an answer could not be judged; throws what ends every test, such as an interrupt. */
+export function unjudgedBy(failure: unknown): string {
+  if (failure instanceof CliError && stopsSuite(failure)) throw failure;
+  return failure instanceof CliError
+    ? failure.message
+    : `the answer could not be judged: ${reasonOf(failure)}`;
 }
 
 /** Why an answer cannot be judged; null if it can. */
@@ -258,12 +273,16 @@ async function runProgram(
     if (signal.aborted) throw abortError();
     if (late.aborted) return failed(`took longer than ${timeout} s`);
     const last = errors.trim().split("\n").at(-1) ?? "";
-    if (exit > 1) return failed(`ended with exit code ${exit}${last && `: ${quoted(last)}`}`);
+    const crashed = `ended with exit code ${exit}${last && `: ${quoted(last)}`}`;
+    if (exit > 1) return failed(crashed);
     const said = decisionIn(output, exit === 0);
     if (!said)
-      return failed(`must print {"pass": true or false, "score": 0 to 1}: ${quoted(output)}`);
-    const reason = said.reason ?? last;
-    const { passed, score, figure } = said;
+      return failed(
+        `must print {"pass": true or false, "score": 0 to 1} on one line: ${quoted(output)}`,
+      );
+    const { passed, score, figure, reason = last, isVerdict } = said;
+    // Interpreters end with 1, too, when a program has a mistake, and say so on stderr.
+    if (exit === 1 && (isVerdict ? passed : last !== "")) return failed(crashed);
     const actual = host.secrets.masked(`${figure}${reason && `: ${quoted(reason)}`}`);
     return { passed, actual, score };
   } catch (error) {
@@ -275,21 +294,33 @@ async function runProgram(
 /** A score that passes without a verdict, as that of a judge. */
 const PASSING_SCORE = 0.5;
 
-/** A verdict in JSON, or the exit code with a text as the reason; undefined for a wrong verdict. */
+/** The last line that is a verdict in JSON, or the exit code with a text as the reason; undefined for a wrong verdict. */
 function decisionIn(output: string, succeeded: boolean) {
-  const said = onlyJsonIn(output);
-  const plain = {
-    passed: succeeded,
-    score: undefined,
-    figure: `exit code ${Number(!succeeded)}`,
-    reason: output.trim() || undefined,
-  };
-  if (!isObject(said)) return plain;
+  const lines = output.split("\n").map((line) => line.trim());
+  const whole = onlyJsonIn(output);
+  const line = lines.findLast((each) => {
+    const value = tryParseJson(each);
+    // Python prints NaN, which JSON does not have.
+    return value === undefined ? /^\{.*["'](?:pass|score)["']/.test(each) : hasVerdict(value);
+  });
+  const said = hasVerdict(whole) ? whole : tryParseJson(line ?? "");
+  if (!hasVerdict(said)) {
+    if (lines.some((each) => meansVerdict.test(each))) return undefined;
+    const reason = output.trim() || undefined;
+    const figure = `exit code ${Number(!succeeded)}`;
+    return { passed: succeeded, score: undefined, figure, reason, isVerdict: false };
+  }
   const { pass, score, reason } = said;
   const points = typeof score === "number" && score >= 0 && score <= 1 ? score : undefined;
-  const decided = pass ?? (points === undefined ? undefined : points >= PASSING_SCORE);
-  if (typeof decided !== "boolean" || points !== score) return succeeded ? undefined : plain;
-  const passed = decided && succeeded;
+  const passed = pass === undefined ? Number(points) >= PASSING_SCORE : pass;
+  if (typeof passed !== "boolean" || points !== score) return undefined;
   const figure = points === undefined ? `verdict ${passed ? "pass" : "fail"}` : `score ${points}`;
-  return { passed, score: points, figure, reason: typeof reason === "string" ? reason : undefined };
+  const given = typeof reason === "string" ? reason : undefined;
+  return { passed, score: points, figure, reason: given, isVerdict: true };
 }
+
+const hasVerdict = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  isObject(value) && ("pass" in value || "score" in value);
+
+/** A line that was to be a verdict, such as one of several lines of JSON, or `False`. */
+const meansVerdict = /^\{|["'](?:pass|score)["']|^(?:true|false|none|null|nan)$/i;

@@ -33,7 +33,7 @@ export async function openSchema({ from, of, file, schema: own }: SuiteSchema, f
     .then((valid) => ajv.compile(valid))
     .catch((error: unknown) => {
       if (error instanceof CliError) throw error;
-      throw wrong(`is not valid: ${reasonOf(error)}`);
+      throw wrong(error instanceof RangeError ? endless : `is not valid: ${reasonOf(error)}`);
     });
   const check = `${of === undefined ? "the answer" : `output ${quoted(of)}`} fits the schema`;
   return (trace: RunTrace) => {
@@ -42,7 +42,14 @@ export async function openSchema({ from, of, file, schema: own }: SuiteSchema, f
     // Models write JSON into texts. An output that is meant as a text fits as it is.
     const value = typeof said === "string" ? jsonIn(said) : said;
     const meant = of === undefined ? [value] : [said, value];
-    const fits = withinSecond(() => meant.some((each) => each !== undefined && validate(each)));
+    const compare = () => meant.some((each) => each !== undefined && validate(each));
+    const fits = withinSecond(() => {
+      try {
+        return compare();
+      } catch (error) {
+        throw error instanceof RangeError ? wrong(endless) : error;
+      }
+    });
     if (fits) return { check, passed: true, actual: "it fits" };
     if (fits === undefined) return { check, passed: false, actual: "it takes too long to compare" };
     if (value === undefined)
@@ -50,6 +57,8 @@ export async function openSchema({ from, of, file, schema: own }: SuiteSchema, f
     return { check, passed: false, actual: firstDifferences(validate.errors ?? [], problemOf) };
   };
 }
+
+const endless = "refers to itself without an end, or is nested too deeply";
 
 const problemOf = ({ instancePath, message = "does not fit" }: ErrorObject): string =>
   `${instancePath || "it"} ${message}`;

@@ -1,8 +1,8 @@
-export { answerText, stopsSuite } from "../../ask/index.ts";
+export { answerText } from "../../ask/index.ts";
 export type { SuiteAnswer } from "../../ask/index.ts";
 export { calibrationNotes, saveCalibration } from "./calibrations.ts";
 export { checkContext } from "./check-chunks.ts";
-export { openChecker, sumOf } from "./check-answer.ts";
+export { openChecker, sumOf, unjudgedBy } from "./check-answer.ts";
 export type { CheckAnswer } from "./check-answer.ts";
 export { compareWords } from "./compare-answer.ts";
 export { openJudges } from "./judge.ts";
