@@ -1,6 +1,6 @@
 import { serverEvent, eventFields } from "../lib/server-event.ts";
 import type { ServerEvent, EventFields } from "../lib/server-event.ts";
-import { finalOutcome, formIn, isSuccess } from "../runs/outcome.ts";
+import { finalOutcome, formsIn, isSuccess } from "../runs/outcome.ts";
 import type { Form, RunOutcome } from "../runs/outcome.ts";
 import { TextGaps } from "./text-gaps.ts";
 
@@ -159,7 +159,7 @@ export class EventFilter {
   private readonly nodes = new NodeTracker();
   private readonly text: TextGaps;
   /** Forms announced since the run started or was resumed. */
-  private forms: Form[] = [];
+  private forms: readonly Form[] | undefined;
   private hasReconnected = false;
   /** Whether something may be missing before the next event. */
   private isGapOpen = false;
@@ -218,8 +218,9 @@ export class EventFilter {
 
   private trackForms({ event, fields }: ServerEvent): void {
     this.isPaused = event === "workflow_paused";
-    if (event === "workflow_started") this.forms = [];
-    if (event === "human_input_required") this.forms.push(...formIn(fields));
+    if (event === "workflow_started") this.forms = undefined;
+    if (event === "human_input_required")
+      this.forms = [...(this.forms ?? []), ...(formsIn([fields]) ?? [])];
   }
 
   private skip({ event }: ServerEvent): void {
@@ -231,8 +232,8 @@ export class EventFilter {
   /** A pause whose reasons name no form waits for the announced forms; a failure has a node. */
   private withDetails(outcome: RunOutcome | undefined): RunOutcome | undefined {
     if (outcome?.status === "failed") return { ...outcome, node: this.nodes.failed(outcome.error) };
-    return outcome?.status === "paused" && outcome.forms?.length === 0
-      ? { ...outcome, forms: this.forms }
+    return outcome?.status === "paused" && !outcome.forms?.length
+      ? { ...outcome, forms: this.forms ?? outcome.forms }
       : outcome;
   }
 

@@ -9,8 +9,8 @@ export interface RunOutcome {
   readonly status: string;
   readonly error?: string | null | undefined;
   readonly exceptions?: number | undefined;
-  /** Open forms of a paused run. */
-  readonly forms?: readonly Form[];
+  /** Open forms of a paused run: none if they can be answered elsewhere only, undefined if unknown. */
+  readonly forms?: readonly Form[] | undefined;
   /** The node that made the run fail, by its title, and why, if its events were seen. */
   readonly node?: { readonly title: string; readonly error: string } | undefined;
   /** Why no form of a paused run was submitted; empty by choice. */
@@ -49,11 +49,17 @@ export const outcomeOf = (
   known = status,
 ): RunOutcome =>
   known === "paused"
-    ? { status: known, forms: (reasons ?? []).map((each) => eventFields(each)).flatMap(formIn) }
+    ? { status: known, forms: formsIn(reasons?.map((each) => eventFields(each)) ?? []) }
     : { status: known, error, exceptions: exceptions_count };
 
+/** The forms among events or reasons of a pause; undefined if none of them is a form. */
+export function formsIn(all: readonly EventFields[]): readonly Form[] | undefined {
+  const forms = all.filter(({ form_id, form_token, node_id }) => form_id ?? form_token ?? node_id);
+  return forms.length === 0 ? undefined : forms.flatMap(formIn);
+}
+
 /** The form in a pause reason, as a list of one; empty for a form sent by e-mail (server §14). */
-export function formIn(reason: EventFields): readonly Form[] {
+function formIn(reason: EventFields): readonly Form[] {
   const { form_token: token, node_title: node, node_id: nodeId, actions, inputs } = reason;
   if (token === undefined) return [];
   const fields = (Array.isArray(inputs) ? inputs : []).flatMap((input: unknown) =>
@@ -105,7 +111,7 @@ export async function raiseOutcome(
   outcome: RunOutcome,
   notice: (text: string) => Promise<void>,
 ): Promise<void> {
-  const { status, exceptions, forms = [], unanswered } = outcome;
+  const { status, exceptions, forms, unanswered } = outcome;
   if (status === "succeeded") return;
   if (status === "partial-succeeded") {
     // The server counts failed attempts, even if a retry succeeded (server §13).
@@ -115,18 +121,22 @@ export async function raiseOutcome(
     return;
   }
   if (status === "paused") {
-    const [form] = forms;
+    const [form] = forms ?? [];
     const why = unanswered ? `: ${unanswered}` : "";
     throw new CliError("paused", `run ${runId} is waiting for human input${why}`, {
       isResult: true,
-      details: { run: runId, forms },
-      hint: form
-        ? submitCommand(form)
-        : `see what it waits for: ${commandLine("wf events", [runId])}`,
+      details: { run: runId, forms: forms ?? [] },
+      hint: form ? submitCommand(form) : hintWithoutForm(runId, forms !== undefined),
     });
   }
   throw endedBadly(runId, outcome);
 }
+
+/** A form has no token if it is sent by e-mail, or shown in the console or the web app alone (server §14). */
+export const hintWithoutForm = (runId: string, hasForm: boolean): string =>
+  hasForm
+    ? `its form has no token, so it cannot be answered here: answer it in the e-mail, the web app or the console that shows it, and wait with ${commandLine("wf wait", [runId], { "through-pauses": true })}`
+    : `see what it waits for: ${commandLine("wf events", [runId])}`;
 
 /** The error of a run that failed or was stopped; it names the node, if that is known. */
 function endedBadly(runId: string, { node, ...outcome }: RunOutcome): CliError {

@@ -159,12 +159,38 @@ test.concurrent.each([
   ["other.example, 127.0.0.1", "127.0.0.1"],
   ["*", "127.0.0.1"],
   ["::1", "::1"],
+  ["[::1]", "::1"],
+  ["0:0:0:0:0:0:0:1", "::1"],
+  ["10.0.0.0/8,127.0.0.0/8", "127.0.0.1"],
+  ["127.0.0.1/32", "127.0.0.1"],
+  ["0.0.0.0/0", "127.0.0.1"],
+  ["::ffff:127.0.0.0/104", "127.0.0.1"],
+  ["fd00::/8 ::/64", "::1"],
+  ["[::1]/128", "::1"],
 ])("NO_PROXY=%s connects to %s without the proxy", async (hosts, host) => {
   const server = await rawServer([say(http(200, emptyPage))], { host });
   const proxy = await proxyTo(server);
   const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: at(proxy), NO_PROXY: hosts };
   expect(await run(read, env)).toMatchObject({ exit: 0, out: "[]\n" });
   expect(proxy.requests).toEqual([]);
+});
+
+test.concurrent.each([
+  "10.0.0.0/8",
+  "128.0.0.0/1",
+  "127.0.0.0/33",
+  "127.0.0.0/",
+  "127.0.0.0/8x",
+  "127.0.0/8",
+  "/8",
+  "fd00::/8",
+  "fe80::1%lo/0",
+])("NO_PROXY=%s does not list 127.0.0.1", async (hosts) => {
+  const server = await plain();
+  const proxy = await proxyTo(server);
+  const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: at(proxy), NO_PROXY: hosts };
+  expect(await run(read, env)).toMatchObject({ exit: 0, out: "[]\n" });
+  expect(proxy.requests).toHaveLength(1);
 });
 
 test.concurrent.each([

@@ -14,7 +14,7 @@ test.each([
   ],
   [
     { HTTP_PROXY: "http://p", NO_PROXY: "a.example, ::1 b.example" },
-    { ...none, httpProxy: "http://p", noProxy: "a.example,[::1],b.example" },
+    { ...none, httpProxy: "http://p", noProxy: "a.example,::1,b.example" },
   ],
 ])("the proxies of %j", (env, expected) => {
   expect(proxiesOf(env)).toEqual(expected);

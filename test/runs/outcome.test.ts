@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CliError } from "../../src/errors.ts";
-import { endingOf, formIn, isEnded, raiseOutcome } from "../../src/runs/outcome.ts";
+import { endingOf, formsIn, isEnded, raiseOutcome } from "../../src/runs/outcome.ts";
 import type { RunOutcome } from "../../src/runs/outcome.ts";
 
 const form = {
@@ -73,6 +73,14 @@ test.each<[RunOutcome, readonly string[]]>([
     ["paused", "run r is waiting for human input: no file", "see what it waits for: `wf events r`"],
   ],
   [
+    { status: "paused", forms: [] },
+    [
+      "paused",
+      "run r is waiting for human input",
+      "its form has no token, so it cannot be answered here: answer it in the e-mail, the web app or the console that shows it, and wait with `wf wait r --through-pauses`",
+    ],
+  ],
+  [
     { status: "paused", forms: [form] },
     [
       "paused",
@@ -110,5 +118,21 @@ test("default values other than text are shown as JSON", () => {
     { output_variable_name: "a", default: { value: { b: 1 } } },
     { output_variable_name: "c", default: { value: "text" } },
   ];
-  expect(formIn({ form_token: "t", inputs })).toMatchObject([{ values: ['a={"b":1}', "c=text"] }]);
+  expect(formsIn([{ form_token: "t", inputs }])).toMatchObject([
+    { values: ['a={"b":1}', "c=text"] },
+  ]);
+});
+
+const token = { form_id: "f", form_token: "t", node_id: "n" };
+const noToken = { form_id: "f", node_id: "n" };
+test.each<[readonly object[], readonly string[] | undefined]>([
+  [[], undefined],
+  [[{ TYPE: "scheduled_pause" }], undefined],
+  [[{ form_id: "f" }], []],
+  [[{ node_id: "n" }], []],
+  [[noToken, noToken], []],
+  [[noToken, token], ["t"]],
+  [[{ form_token: "t" }], ["t"]],
+])("the forms among %j are %j", (reasons, expected) => {
+  expect(formsIn(reasons)?.map((each) => each.token)).toEqual(expected);
 });

@@ -11,7 +11,7 @@ import type { HumanInputForm } from "../../../operations/forms.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import { formIn, submitCommand } from "../../../runs/outcome.ts";
+import { formsIn, hintWithoutForm, submitCommand } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openStream } from "../../../follow/open-stream.ts";
 import { pausedRuns, saveRun } from "../runs/index.ts";
@@ -172,7 +172,9 @@ export async function printForm(
 /** Prints the forms that a run is waiting for, with the commands that submit them. */
 export async function noticeForms(run: string, context: Context): Promise<void> {
   try {
-    for (const form of (await readPause(run, context)).flatMap(formIn)) {
+    const forms = formsIn(await readPause(run, context));
+    if (!forms?.length) await context.notice(hintWithoutForm(run, forms !== undefined));
+    for (const form of forms ?? []) {
       await context.notice(`waiting for form ${form.node ?? form.token}:`);
       const full = await context.api.call(getForm, { form_token: form.token });
       await printForm(full, context, context.notice);
