@@ -206,6 +206,38 @@ test.each([
   expect(response.error).toMatch(message);
 });
 
+test("a document that a worker abandons keeps its status and its chunks until it is written again", async () => {
+  const server = await openTestSandbox();
+  const base = await server.base();
+  const id = await server.add(base, "a.md", "First");
+  const place = `/datasets/${base}/documents/${id}`;
+  const chunks = async () =>
+    (await server.call("GET", `${place}/segments`)).data.map(({ content }) => content);
+  for (const [indexing_status, display_status] of [
+    ["waiting", "queuing"],
+    ["splitting", "indexing"],
+    ["paused", "paused"],
+    ["error", "error"],
+  ]) {
+    const given = { document: id, status: indexing_status };
+    await control(server, "POST /abandon", JSON.stringify(given));
+    await server.clock.advance(60_000);
+    expect(await server.call("GET", place)).toMatchObject({ indexing_status, display_status });
+    expect(await chunks()).toEqual(["First"]);
+  }
+  expect(await server.add(base, "a.md", "Second")).toBe(id);
+  expect(await server.call("GET", place)).toMatchObject({ indexing_status: "completed" });
+  expect(await chunks()).toEqual(["Second"]);
+});
+
+test.each([
+  ['{"document":"x","status":"completed"}', "document: expected JSON such as "],
+  ['{"document":"x","status":"indexing"}', "document: there is no document x"],
+])("%s abandons nothing", async (body, problem) => {
+  const { status, error } = await control(await openTestSandbox(), "POST /abandon", body);
+  expect([status, error]).toEqual([400, expect.stringContaining(problem)]);
+});
+
 test("reset returns to the start: no data, the first faults, no requests, no open streams", async () => {
   const server = await openTestSandbox({ faults: [parseFault("GET /nothing status=503")] });
   await server.base();

@@ -14,6 +14,8 @@ export interface Controlled {
   readonly models: ModelAccess;
   /** The state of the sandbox. */
   health(): Health;
+  /** Leaves a document as a worker that dies; throws an Error if the JSON does not name one. */
+  abandon(json: string): void;
   /** Returns to the state at the start; throws ControlError if the data are kept. */
   reset(): Promise<void>;
 }
@@ -57,6 +59,10 @@ const routes: Readonly<
   "PATCH /_sandbox/models"({ models }, { body }) {
     reported("models", () => changeModelSettings(models, decoder.decode(body)));
     return json(modelSettings(models));
+  },
+  "POST /_sandbox/abandon"(controlled, { body }) {
+    reported("document", () => controlled.abandon(decoder.decode(body)));
+    return json(controlled.health());
   },
   async "POST /_sandbox/reset"(controlled) {
     await controlled.reset();

@@ -130,6 +130,11 @@ export class Backend {
     return toResponse(reply, method, version);
   }
 
+  /** Leaves a document as a worker that dies. */
+  abandon(json: string): void {
+    this.#knowledge.abandon(json);
+  }
+
   /** Numbers of what is stored. */
   counts(): Record<string, number> {
     const count = (table: string) =>

@@ -144,6 +144,10 @@ class SandboxServer implements Sandbox, Controlled {
     };
   }
 
+  abandon(json: string): void {
+    this.#backend.abandon(json);
+  }
+
   async reset(): Promise<void> {
     if (this.#options.directory !== null) {
       throw new ControlError(409, "the sandbox keeps its data; only one in memory can be reset");

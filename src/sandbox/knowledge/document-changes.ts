@@ -168,7 +168,7 @@ export function newBatch(context: KnowledgeContext): string {
 /** SQL for the display status of a document (server §7). */
 export const DISPLAY_STATUS = `CASE
   WHEN indexing_status = 'waiting' THEN 'queuing'
-  WHEN indexing_status = 'error' THEN 'error'
+  WHEN indexing_status IN ('error', 'paused') THEN indexing_status
   WHEN indexing_status <> 'completed' THEN 'indexing'
   WHEN archived THEN 'archived'
   WHEN enabled THEN 'available'

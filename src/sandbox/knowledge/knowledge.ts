@@ -7,6 +7,7 @@ import type {
   KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import { chunkHandlers } from "./chunks.ts";
+import { abandonDocument } from "./damage.ts";
 import { datasetHandlers } from "./datasets.ts";
 import { documentHandlers } from "./documents.ts";
 import { advanceIndexing } from "./indexing/indexing.ts";
@@ -38,6 +39,11 @@ export function openKnowledge(dependencies: KnowledgeDependencies) {
     ),
     /** Throws 404 if the knowledge base does not exist; the server checks that first. */
     checkDataset: (id: string) => void getDataset(context, id),
+    abandon: (json: string) =>
+      context.store.transaction(() => {
+        advanceIndexing(context);
+        abandonDocument(context, json);
+      }),
     retrieve: openRetrieve(context),
     /** Returns the download of a file. */
     fileAt: (id: string) => fileResponse(context, id),

@@ -2,6 +2,7 @@ import { attempt } from "../../../lib/json.ts";
 import { countCharacters } from "../../../lib/text.ts";
 import { raise, HttpError } from "../../protocol/response.ts";
 import {
+  ABANDONED,
   type DatasetRow,
   type DocumentRow,
   getDataset,
@@ -41,9 +42,11 @@ const SPLIT = STAGES[4][1];
  */
 export function stageStarts(context: KnowledgeContext, document: DocumentRow): (number | null)[] {
   if (document.source) return STAGES.map(() => null);
+  const { queued_at, updated_at } = document;
+  const start = queued_at === ABANDONED ? updated_at : queued_at;
   const current = STAGES.findIndex(([stage]) => stage === document.indexing_status);
   return STAGES.map(([, share], index) =>
-    current === -1 || index <= current ? document.queued_at + share * context.indexingDelay : null,
+    current === -1 || index <= current ? start + share * context.indexingDelay : null,
   );
 }
 

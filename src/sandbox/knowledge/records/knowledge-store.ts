@@ -13,6 +13,9 @@ const { key, text, oneOf, integer, flag, bytes, json, optional } = column;
 /** The stages of indexing, in order. */
 export type ProcessingStage = "waiting" | "parsing" | "cleaning" | "splitting" | "indexing";
 
+/** The time at which a document was queued that no worker takes any more. */
+export const ABANDONED = Number.MAX_SAFE_INTEGER;
+
 /** What a pipeline reads for one document, as it was sent. */
 export interface DocumentSource {
   readonly datasource_type: string;
@@ -59,7 +62,7 @@ const tables = {
       source: optional(json<DocumentSource>()),
       ...columnsAs(text, "file_id", "rule_id"),
       ...columnsAs(integer, "created_at", "updated_at", "queued_at"),
-      indexing_status: oneOf<ProcessingStage | "completed" | "error">(),
+      indexing_status: oneOf<ProcessingStage | "paused" | "completed" | "error">(),
       ...columnsAs(optional(integer), "completed_at", "stopped_at", "disabled_at"),
       error: optional(text),
       ...columnsAs(optional(integer), "tokens", "word_count"),
