@@ -59,6 +59,7 @@ test("1,000 random searches with several chunks of a document, equal scores and 
       passages: [],
       filter: undefined,
       hasAnswer: true,
+      maxRank: Infinity,
       grades,
       documents: [...judged, ...(alias === undefined ? [] : [`id of ${alias}`])],
     };

@@ -123,6 +123,7 @@ interface Evaluation {
       readonly line: number;
       readonly rank: number | null;
       readonly missing: readonly string[];
+      readonly passed: boolean;
       readonly found: readonly { readonly document: string; readonly relevant: boolean }[];
       readonly error: string | null;
       readonly figures: Readonly<Record<string, number>>;
@@ -873,6 +874,84 @@ test("a JUnit report has a test case for each question", async () => {
   );
 });
 
+/** Questions by their text, and whether what their search finds is right. */
+const judgedQuestions: readonly (readonly [values: object, passed: boolean, why?: string])[] = [
+  [{ question: "two", documents: [] }, false, "no answer was expected&#10;found instead: a.md"],
+  [{ question: "nothing", documents: [] }, true],
+  [{ id: "1", question: "third", documents: "c.md" }, true],
+  [{ id: "2", question: "third", documents: "c.md", max_rank: 3 }, true],
+  [
+    { id: "3", question: "third", documents: ["c.md", "a.md"], max_rank: 2 },
+    false,
+    "not found: c.md (rank 3 of at most 2)&#10;found instead: b.md",
+  ],
+  [{ id: "4", question: "third", documents: ["a.md", "b.md"], max_rank: "2" }, true],
+  [
+    { id: "5", question: "none", documents: ["b.md", "dir/d.pdf"], max_rank: 1 },
+    false,
+    "not found: dir/d.pdf&#10;found instead: nothing",
+  ],
+  [
+    { question: "text", text: ["30 days"], max_rank: 1 },
+    false,
+    "not found: 30 days (rank 2 of at most 1)",
+  ],
+  [{ question: "broken", documents: [] }, false, "No."],
+];
+
+test("each question has one verdict, in all that is printed and written", async () => {
+  const server = await searchServer(({ query }) =>
+    query === "broken"
+      ? { status: 400, body: { code: "invalid_param", message: "No." } }
+      : (found[query] ?? []),
+  );
+  const file = lines(...judgedQuestions.map(([values]) => values));
+  const failed = judgedQuestions.filter(([, passed]) => !passed);
+  const path = join(folder, "verdicts.xml");
+  const words = [file, "--top-k", "5", "--failures", "--junit", path];
+  const { data } = await server.evaluated(words);
+  expect(data?.settings[0]?.questions.map(({ passed }) => passed)).toEqual(
+    judgedQuestions.map(([, passed]) => passed),
+  );
+  expect(data?.settings[0]?.figures).toMatchObject({ rejected: 0.5 });
+  const xml = readFileSync(path, "utf8");
+  expect(xml).toContain('tests="9" failures="5" errors="0"');
+  for (const [, , why] of failed) expect(xml).toContain(why);
+  const table = await server.run([...words, "-o", "tsv"]);
+  const [, section = ""] = table.out.split("# Questions that failed\n");
+  expect(section.split("\n").filter((line) => /^\d/.test(line))).toEqual([
+    "1\ttwo\t\ta.md, c.md, b.md, dir∕d.pdf",
+    "5\tthird\tc.md (rank 3 of at most 2)\tb.md",
+    "7\tnone\tdir/d.pdf\t",
+    "8\ttext\t30 days (rank 2 of at most 1)\tb.md",
+    "9\tbroken\t\tfailed to search knowledge base: No. (400 invalid_param)",
+  ]);
+  const page = await server.run([...words, "-o", "html"]);
+  const results = [
+    ...page.out.matchAll(
+      /<td[^>]*>(?:<[^>]+>)*((?:all|partly) found|not rejected|found too low|search failed)/g,
+    ),
+  ];
+  expect(results.map(([, word]) => word)).toEqual([
+    "search failed",
+    "not rejected",
+    "partly found",
+    "found too low",
+    "found too low",
+    ...Array.from({ length: 4 }, () => "all found"),
+  ]);
+  const gate = async (condition: string) =>
+    (await server.run([file, "--top-k", "5", "--fail-if", condition])).exit;
+  expect([await gate("missed>4"), await gate("missed>5")]).toEqual([14, 10]);
+});
+
+test.each([0, -1, 1.5, "x", "0"])("max_rank %j is refused", async (max_rank) => {
+  const server = await searchServer(() => []);
+  const ran = await server.run([lines({ question: "two", documents: "a.md", max_rank })]);
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain("line 1: max_rank is not 1, 2, 3");
+});
+
 test("files that cannot be written are rejected before any search", async () => {
   const server = await searchServer(() => []);
   for (const flag of ["--junit", "--save"]) {
@@ -938,10 +1017,10 @@ test("failures are listed with the documents found instead", async () => {
   const server = await searchServer(({ query }) => found[query] ?? []);
   const some = await server.run([questions(), "--failures", "-o", "tsv"]);
   expect(some.out.split("\n\n")[1]).toBe(
-    "# Questions with missing documents or texts\nline\tquestion\tmissing\tfound instead\n3\tnone\tdir/d.pdf\tb.md\n",
+    "# Questions that failed\nline\tquestion\tmissing\tfound instead\n3\tnone\tdir/d.pdf\tb.md\n",
   );
   const none = await server.run([lines({ question: "two", documents: "a.md" }), "--failures"]);
-  expect(none.out.split("\n\n")[1]).toBe("# Questions with missing documents or texts\n# none\n");
+  expect(none.out.split("\n\n")[1]).toBe("# Questions that failed\n# none\n");
 });
 
 test("failures and comparisons show questions, not their ids", async () => {

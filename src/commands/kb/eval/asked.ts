@@ -71,7 +71,7 @@ export function requireMeasure(measure: string | undefined, ks: readonly number[
 type JudgedValues = Readonly<Record<string, number | null | undefined>>;
 
 export const judgedValues = (
-  { figures, failed }: VariantResult,
+  { figures, failed, answers }: VariantResult,
   comparison: BaselineComparison | undefined,
 ): JudgedValues => ({
   ...figures,
@@ -79,6 +79,7 @@ export const judgedValues = (
     (comparison?.figures ?? []).map(({ figure, change }) => [`${figure}.change`, change]),
   ),
   failed,
+  missed: answers.filter(({ passed }) => !passed).length,
 });
 
 function kindOf(name: string): FieldKind {
@@ -99,5 +100,6 @@ export function metricScope(ks: readonly number[], withBaseline: boolean): Scope
   };
   const changes = withBaseline ? metrics.map((name) => field(`${name}.change`, "number")) : [];
   const figures = metrics.map((name) => field(name, kindOf(name)));
-  return { fields: Object.fromEntries([...figures, ...changes, field("failed", "number")]) };
+  const counts = ["failed", "missed"].map((name) => field(name, "number"));
+  return { fields: Object.fromEntries([...figures, ...changes, ...counts]) };
 }

@@ -30,7 +30,7 @@ export const evalParams = {
   ),
   rerank_model: local.text("Rerank model (default: the only one)"),
   k: local.text("Numbers of top documents, e.g. 1,3,5"),
-  failures: local.flag("List questions with missing documents"),
+  failures: local.flag("List questions that failed"),
   baseline: local.file("Compare with a file of --save; exit 14 if worse"),
   measure: local.text("Compared metric (default: nDCG@k)"),
   level: local.number("Rate of false alarms (default 0.05)", {
@@ -56,7 +56,7 @@ export const kbEval = task({
   action: "evaluate knowledge base {kb}",
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
-    'Questions are JSON Lines, CSV or a YAML list with the fields question; documents (names, IDs or paths, in\nCSV separated by ;; or grades: {"a.md": 2}), text (in a chunk) or passages (quoted texts, half in a\nchunk); filter and id; or BEIR and TREC files, or tests of a suite (YAML) with a search here.\n"documents": [] means that finding nothing is right.\n\nFigures, also of --fail-if, are recall@k, precision@k, hit_rate@k, ndcg@k, map, mrr, context_chars,\nlatency_p50, latency_p95 and failed; with --baseline changes: \'mrr.change<-0.02\'. --k is 1, 3, 5 and 10\nby default, and those of conditions.',
+    'Questions are JSON Lines, CSV or a YAML list with the fields question; documents (names, IDs or paths, in\nCSV separated by ;; or grades: {"a.md": 2}), text (in a chunk) or passages (quoted texts, half in a\nchunk); max_rank (the last rank that will do), filter and id; or BEIR and TREC files, or tests of a\nsuite (YAML) with a search here. "documents": [] means that finding nothing is right.\n\nFigures, also of --fail-if, are recall@k, precision@k, hit_rate@k, ndcg@k, map, mrr, context_chars,\nlatency_p50, latency_p95, failed (searches) and missed (questions); with --baseline changes:\n\'mrr.change<-0.02\'. --k is 1, 3, 5 and 10 by default, and those of conditions.',
   parallel: true,
   params: evalParams,
   returns: { ...report, texts: ["trec"] },

@@ -53,14 +53,19 @@ function tilesOf(rows: readonly SearchedRow[]): Tile[] {
 
 const tones = {
   "all found": "good",
+  "found too low": "warn",
   "partly found": "warn",
+  "not rejected": "bad",
   "nothing found": "bad",
   "search failed": "bad",
 } as const;
 
-function resultOf({ missing, rank, error }: QuestionResult): keyof typeof tones {
+function resultOf(answer: QuestionResult): keyof typeof tones {
+  const { question, passed, missing, rank, error } = answer;
   if (error !== null) return "search failed";
-  if (missing.length === 0) return "all found";
+  if (passed) return "all found";
+  if (!question.hasAnswer) return "not rejected";
+  if (missing.length === 0) return "found too low";
   return rank === null ? "nothing found" : "partly found";
 }
 
@@ -95,7 +100,7 @@ function questionSection(all: readonly SearchedRow[]): Section {
 }
 
 function questionDetails({ answer, found: records }: SearchedRow, hasScores: boolean): Detail[] {
-  const { error, missing, found, question } = answer;
+  const { error, missing, late, found, question } = answer;
   const relevant = new Set(found.flatMap(({ id, relevant: isIt }) => (isIt ? [id] : [])));
   const { documents, grades, passages, texts } = question;
   const wanted = documents.filter((written) => grades.get(written) !== 0);
@@ -107,12 +112,15 @@ function questionDetails({ answer, found: records }: SearchedRow, hasScores: boo
   const expected = {
     label: "expected",
     columns: [literal("document or text"), left("result")],
-    rows: [...wanted, ...passages.map(({ text }) => text), ...texts].map((written): Cell[] => [
-      written,
-      missing.includes(written)
-        ? { text: "missing", tone: "bad" }
-        : { text: "found", tone: "good" },
-    ]),
+    rows: [...wanted, ...passages.map(({ text }) => text), ...texts].map((written): Cell[] => {
+      const low = late.find(({ expected: each }) => each === written);
+      if (low) return [written, { text: `rank ${low.rank}`, tone: "warn" }];
+      const isMissing = missing.includes(written);
+      return [
+        written,
+        isMissing ? { text: "missing", tone: "bad" } : { text: "found", tone: "good" },
+      ];
+    }),
   };
   const chunks = {
     label: "found chunks",

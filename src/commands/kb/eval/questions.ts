@@ -37,6 +37,8 @@ export interface Question {
   readonly passages: readonly Quotation[];
   /** False if the knowledge base has no answer: then finding nothing is right. */
   readonly hasAnswer: boolean;
+  /** The last rank at which what is expected counts as found; Infinity if any will do. */
+  readonly maxRank: number;
   /** `metadata_filtering_conditions` of its search. */
   readonly filter: Readonly<Record<string, unknown>> | undefined;
   /** Which part of `kb tune` it belongs to; undefined if a hash decides. */
@@ -140,6 +142,7 @@ export const questionOfTest = ({
   texts,
   passages: [],
   hasAnswer: true,
+  maxRank: Infinity,
   filter: undefined,
   line: from.line,
 });
@@ -154,6 +157,7 @@ const columns: Readonly<Record<string, string>> = {
   text: "text",
   passages: "passages",
   reference_contexts: "passages",
+  max_rank: "max_rank",
   filter: "filter",
   part: "part",
 };
@@ -260,12 +264,16 @@ function questionOf(
       'add documents, text or passages; "documents": [] for a question that has no answer here',
     );
   }
+  const maxRank = Number(textIn("max_rank") ?? Infinity);
+  if (!(maxRank >= 1) || (maxRank !== Infinity && !Number.isInteger(maxRank)))
+    throw unreadable(place, "max_rank is not 1, 2, 3 …");
   const filter = filterIn(values["filter"], isCsv, place);
   const part = textIn("part");
   if (part !== undefined && part !== "tune" && part !== "proof")
     throw unreadable(place, `part is ${JSON.stringify(part)}, not tune or proof`);
   const judged = { documents, grades: grades ?? new Map<string, number>(), texts, passages };
-  return { key: id ?? question, id, question, ...judged, hasAnswer, filter, part, line };
+  const key = id ?? question;
+  return { key, id, question, ...judged, hasAnswer, maxRank, filter, part, line };
 }
 
 const isGrade = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0;

@@ -137,10 +137,15 @@ export function rateRecords(
   const judged: number[] = [];
   const places: number[] = [];
   const missing: string[] = [];
+  const late: { readonly expected: string; readonly rank: number }[] = [];
   const judge = (label: string, grade: number, items: readonly RankedItem[]) => {
     const [best, ...others] = items;
-    if (!best && grade >= threshold) missing.push(label);
-    if (grade >= threshold) places.push(best ? ranked.indexOf(best) + 1 : Infinity);
+    const rank = best ? ranked.indexOf(best) + 1 : Infinity;
+    if (grade >= threshold) {
+      places.push(rank);
+      if (!best) missing.push(label);
+      else if (rank > question.maxRank) late.push({ expected: label, rank });
+    }
     // What holds several has one rank, with the best of their grades.
     if (best?.grade) judged.splice(judged.indexOf(best.grade), 1);
     const own = Math.max(best?.grade ?? 0, grade);
@@ -187,6 +192,8 @@ export function rateRecords(
     })),
     /** Expected documents and texts that were not found. */
     missing,
+    /** Those that were found below the `max_rank` of the question. */
+    late,
     figures: question.hasAnswer
       ? metricsOf(ranking, ks)
       : ({ rejected: records.length === 0 ? 1 : 0 } as Record<string, number>),

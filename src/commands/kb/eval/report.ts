@@ -216,9 +216,14 @@ function figureSection({ kb, questions, results }: Evaluation): Section {
   };
 }
 
-/** Was everything found? */
-const isComplete = ({ missing, error }: QuestionResult): boolean =>
-  missing.length === 0 && error === null;
+/** What a question expects and its search did not find, or too far below. */
+const unmet = ({ missing, late, question }: QuestionResult): string =>
+  [
+    ...missing,
+    ...late.map(
+      ({ expected, rank }) => `${expected} (rank ${rank} of at most ${question.maxRank})`,
+    ),
+  ].join(", ");
 
 /** Names of the documents that were found but not expected, the best first. */
 const foundInstead = ({ found }: Pick<QuestionResult, "found">): string =>
@@ -228,15 +233,15 @@ const foundInstead = ({ found }: Pick<QuestionResult, "found">): string =>
     .join(", ");
 
 function failureSection({ results }: Evaluation): Section {
-  const title = "Questions with missing documents or texts";
+  const title = "Questions that failed";
   const rows = results.flatMap(({ variant, answers }) =>
     answers
-      .filter((answer) => !isComplete(answer))
-      .map(({ question, missing, error, ...answer }): Cell[] => [
+      .filter(({ passed }) => !passed)
+      .map(({ error, ...answer }): Cell[] => [
         variant.label,
-        question.line,
-        question.question,
-        missing.join(", "),
+        answer.question.line,
+        answer.question.question,
+        unmet({ error, ...answer }),
         error === null ? foundInstead(answer) : { text: error, tone: "bad" },
       ]),
   );
@@ -249,13 +254,13 @@ function failureSection({ results }: Evaluation): Section {
 export const junitCases = (results: readonly VariantResult[]): JUnitCase[] =>
   results.flatMap(({ variant, answers }) =>
     answers.map((answer): JUnitCase => {
-      const { question, missing, error, seconds } = answer;
-      const others = foundInstead(answer) || "nothing";
-      const failure = error ?? `not found: ${missing.join(", ")}\nfound instead: ${others}`;
+      const { question, error, seconds } = answer;
+      const wanted = question.hasAnswer ? `not found: ${unmet(answer)}` : "no answer was expected";
+      const failure = error ?? `${wanted}\nfound instead: ${foundInstead(answer) || "nothing"}`;
       return {
         name: variant.label === "" ? question.key : `${question.key} (${variant.label})`,
         seconds: seconds ?? undefined,
-        failure: isComplete(answer) ? undefined : failure,
+        failure: answer.passed ? undefined : failure,
       };
     }),
   );

@@ -21,6 +21,8 @@ export interface QuestionResult extends ReturnType<typeof rateRecords> {
   readonly seconds: number | null;
   /** Why the search failed; null if it succeeded. */
   readonly error: string | null;
+  /** Whether it found what it should: the verdict of every table, page, file and condition. */
+  readonly passed: boolean;
 }
 
 /** The results of all questions for one variant. */
@@ -84,7 +86,10 @@ export function ratedAnswer(
   rules: RatingRules,
 ): QuestionResult {
   const rated = rateRecords(question, records, rules);
-  return { question, ...rated, figures: error === null ? rated.figures : {}, seconds, error };
+  const { missing, late } = rated;
+  const isRight = question.hasAnswer ? missing.length + late.length === 0 : records.length === 0;
+  const figures = error === null ? rated.figures : {};
+  return { question, ...rated, figures, seconds, error, passed: error === null && isRight };
 }
 
 /** Variants whose results are parts of what one search returns. */
