@@ -106,6 +106,7 @@ const verdicts: Readonly<Record<string, readonly Verdict[]>> = {
     ["no retries", "ok", "none occurred"],
     ["no gaps", "ok", "none occurred"],
     ["no pauses", "ok", "none occurred"],
+    ["no citations", "failed", "no reply has named its sources"],
     ["elapsed < 1s", "ok", "it took 0.046 s"],
     ["status = failed", "failed", "it ended as succeeded"],
     ["tokens<=100 and steps=2", "ok", "it used 0 tokens, it used 2 steps"],
@@ -437,7 +438,7 @@ describe("an invalid sentence is reported with its position before sending anyth
     ["(no gaps", 9, "a closing parenthesis is missing", undefined],
     ["no gaps )", 9, "unexpected text after the sentence", undefined],
     ["output x contians 'y'", 10, "missing operator: >= <= != !~ > < = ~", "contains"],
-    ["no erors", 4, "erors is not one of errors, gaps, retries, pauses", "errors"],
+    ["no erors", 4, "erors is not one of errors, gaps, retries, pauses, citations", "errors"],
   ])("%s", async (sentence, position, problem, meant) => {
     const server = await rawServer([(socket) => void socket.end(http(500, "{}"))]);
     const ran = await cli(["wf", "events", idOf(failing), "--expect", sentence], {
@@ -825,7 +826,7 @@ describe("help conditions", async () => {
   test("shows valid sentences, with and without their optional parts", () => {
     const [, table = ""] = /\nSentences:\n(.*?)\n\n/s.exec(page) ?? [];
     const shapes = table.split("\n").map((line) => line.trim());
-    expect(shapes).toHaveLength(28);
+    expect(shapes).toHaveLength(29);
     const words: readonly (readonly [form: RegExp, values: readonly string[]])[] = [
       [/ ?\[((?:[^[\]]|\[[^[\]]*\])*)\]/, ["", " $1"]],
       [/at least\|.* than/, ["at least", "at most", "exactly", "less than", "more than"]],
@@ -908,4 +909,14 @@ test("any text is a check that can be evaluated or a usage error with a position
   }
   expect(read).toBeGreaterThan(1500);
   expect(rejected).toBeGreaterThan(1500);
+});
+
+test.each([
+  [undefined, undefined, "no reply has named its sources"],
+  [[], true, "no document was cited"],
+  [[{ document: null, content: "a" }], false, 'cited: "a document without a name"'],
+])("no citations, of the sources %j: %j", (sources, passed, actual) => {
+  const { check } = parseExpectation("no citations", "--expect");
+  const trace = Object.assign(new RunTrace(), { sources });
+  expect(check.evaluate(trace)).toEqual({ passed, actual });
 });

@@ -66,6 +66,11 @@ test.each([
   ["contains-all", [], undefined, "no equivalent"],
   ["similar", "a", 5, "a threshold of 5"],
   ["llm-rubric", "is polite", -1, "a threshold of -1"],
+  ["context-faithfulness", undefined, 0.7, { supported: { at_least: 0.7, judge: "grader" } }],
+  ["context-faithfulness", null, undefined, { supported: { judge: "grader" } }],
+  ["context-faithfulness", undefined, 7, "a threshold of 7"],
+  ["not-context-faithfulness", undefined, 0.7, "no equivalent"],
+  ["context-recall", undefined, 0.7, "no equivalent"],
   ["latency", undefined, 1e22, "a threshold of 1e+22"],
 ])("%s %j %s", (type, value, threshold, expected) => {
   expect(expectedKeys({ type, value, threshold }, "grader")).toEqual(expected);
@@ -78,6 +83,38 @@ test("without a judge, rubrics are not taken", () => {
     answer: "a",
     judge: { app: "grader" },
   });
+});
+
+test("faithfulness is decided by words without a judge, and once", async () => {
+  const type = "context-faithfulness";
+  await write(folder, {
+    "faithful.yaml": JSON.stringify({
+      defaultTest: { assert: [{ type, threshold: 0.9 }] },
+      tests: [{ vars: { q: "a" }, assert: [{ type, threshold: 0.7 }] }, { vars: { q: "b" } }],
+    }),
+    "faithful.csv": "q,__expected\na,context-faithfulness(0.7)\n",
+    "cells.yaml": "prompts: ['{{q}}']\ntests: file://faithful.csv\n",
+  });
+  const made = async (name: string) => {
+    const { out, err } = await wf("chat", "init", "--from", "promptfoo", at(name));
+    const { tests } = parse(out) as { tests: readonly { supported: unknown }[] };
+    return { err, supported: tests.map(({ supported }) => supported) };
+  };
+  const two = await made("faithful.yaml");
+  expect(two.supported).toEqual([{ at_least: 0.9 }, { at_least: 0.9 }]);
+  expect(two.err).toContain("context-faithfulness (a second one)");
+  expect((await made("cells.yaml")).supported).toEqual([{ at_least: 0.7 }]);
+});
+
+test.each([
+  ["description: d\nprompts: ['{{q}}']\nproviders: [echo]\ntests: [{ vars: { q: a } }]\n"],
+  ['{"targets": ["echo"], "tests": "file://tests.csv"}'],
+])("a configuration of promptfoo is no suite: %j", async (text) => {
+  await write(folder, { "promptfoo.yaml": text });
+  const ran = await wf("chat", "run", at("promptfoo.yaml"));
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain("is a configuration of promptfoo, not a suite");
+  expect(ran.err).toContain(`test init ${at("promptfoo.yaml")} --from promptfoo`);
 });
 
 test("60 questions of promptfoo: in the configuration, a YAML file and a CSV file", async () => {

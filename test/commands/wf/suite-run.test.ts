@@ -36,7 +36,7 @@ tests:
     turns:
       - query: hello
       - query: again
-        expect: ['text contains "again"', not cited leave.md]
+        expect: ['text contains "again"', not cited leave.md, no citations]
 `,
   "paused.yaml": `
 app: review
@@ -180,12 +180,16 @@ tests:
   - name: cites another one
     query: How many days of leave?
     expect: [cited parking.md, run used at most 1 tokens]
+  - name: cites nothing
+    query: How many days of leave?
+    expect: [no citations]
 `,
   });
   const ran = await models.cli(["wf", "test", "run", join(folder, "cited.yaml"), "-o", "tsv"]);
   expect(ran.exit, ran.err).toBe(14);
   expect(ran.out).toContain("passed\tcited: cites\t");
   expect(ran.out).toContain('cited: cites another one\tcited parking.md\tcited: "leave.md"\t\n');
+  expect(ran.out).toContain('cited: cites nothing\tno citations\tcited: "leave.md"\t\n');
   expect(ran.out).toMatch(/cites another one\trun used at most 1 tokens\tit used \d+ tokens\t\n/);
 });
 

@@ -170,23 +170,31 @@ export const noForms: Forms<(trace: RunTrace) => Result> = {
     return { passed: false, actual: `node ${quoted(retried.title)} was retried ${times}` };
   },
   pauses: () => (trace) => ifAllEventsSeen(trace, none(trace.pauses, "pause")),
+  citations: () => (trace) => {
+    const { sources } = trace;
+    // Only the end of a reply names them: a workflow does not, nor does a reply that failed.
+    if (!sources) return { passed: undefined, actual: "no reply has named its sources" };
+    return { passed: sources.length === 0, actual: citedText(trace) };
+  },
+};
+
+/** What a reply cites; a source may come without the name of its document. */
+const citedText = ({ sources = [] }: RunTrace): string => {
+  const names = sources.map(({ document }) => quoted(document ?? "a document without a name"));
+  return names.length === 0 ? "no document was cited" : `cited: ${[...new Set(names)].join(", ")}`;
 };
 
 /** Whether the reply of a chat cites a document. */
 const cited =
   (name: string) =>
-  ({ citations, unwatched }: RunTrace): Result => {
-    if (!citations && unwatched)
+  (trace: RunTrace): Result => {
+    const { citations = [], sources, unwatched } = trace;
+    if (!sources && unwatched)
       return {
         passed: undefined,
         actual: "the end of the reply, which names its sources, is missing",
       };
-    const names = citations ?? [];
-    return {
-      passed: names.includes(name),
-      actual:
-        names.length === 0 ? "no document was cited" : `cited: ${names.map(quoted).join(", ")}`,
-    };
+    return { passed: citations.includes(name), actual: citedText(trace) };
   };
 
 /** What conditions can say about a run. */

@@ -90,8 +90,9 @@ function expectedOf(tests: readonly TestCase[], values: Values, config: Config):
       const at = `${asserts[index] ?? place}: ${String(fields["type"] ?? "no type")}`;
       const more = Object.keys(fields).filter((key) => !known.has(key));
       config.others.push(...more.map((key) => `${at} with ${key}`));
-      const isSecond = typeof keys !== "string" && keys.answer && all.answer;
-      const problem = isSecond ? "a second expected answer" : keys;
+      const taken = (["answer", "supported"] as const).filter((key) => all[key]);
+      const isSecond = typeof keys !== "string" && taken.some((key) => keys[key]);
+      const problem = isSecond ? "a second one" : keys;
       if (typeof problem === "string") config.others.push(`${at} (${problem})`);
       else all = joined(all, problem);
     }
@@ -181,6 +182,7 @@ export interface ExpectedKeys {
   readonly compare?: "json" | "similar";
   readonly similarity?: number;
   readonly judge?: { readonly app: string; readonly criteria: string; readonly at_least?: number };
+  readonly supported?: { readonly at_least?: number; readonly judge?: string };
 }
 
 /** A condition with a text of any characters. */
@@ -225,13 +227,15 @@ const factual = "The answer agrees with the facts of the expected answer.";
 
 const rubric = /^(llm-rubric|model-graded-closedqa)$/;
 const factuality = /^(model-graded-)?factuality$/;
+const faithfulness = /^context-faithfulness$/;
 
 /** Types that a cell of a table may name; any other text there is an expected answer. */
 const isAssertionType = (type: string): boolean =>
   Object.hasOwn(conditions, type) ||
   /^(similar|levenshtein|cost|javascript|fn|eval|python|webhook|file)$/.test(type) ||
   rubric.test(type) ||
-  factuality.test(type);
+  factuality.test(type) ||
+  faithfulness.test(type);
 
 /** What a suite expects instead of an assertion, or why there is nothing like it. */
 export function expectedKeys(
@@ -242,7 +246,7 @@ export function expectedKeys(
   const plain = isNegated ? type.slice("not-".length) : type;
   if (plain === "equals" && !isNegated && (isObject(value) || Array.isArray(value)))
     return { answer: JSON.stringify(value), compare: "json" };
-  if ((value === undefined || value === null) && !/^latency$|-json$/.test(plain))
+  if ((value === undefined || value === null) && !/^latency$|-json$|-faithfulness$/.test(plain))
     return "no equivalent";
   if ([value].flat().some(isObject) || (Array.isArray(value) && value.length === 0))
     return "no equivalent";
@@ -251,6 +255,9 @@ export function expectedKeys(
   if (Object.hasOwn(conditions, plain))
     return expectedConditions({ type: plain, value, threshold }, isNegated);
   if (isNegated) return "no equivalent";
+  const limit = threshold === undefined ? {} : { at_least: threshold };
+  if (faithfulness.test(type))
+    return { supported: { ...limit, ...(judge !== undefined && { judge }) } };
   const answer = Array.isArray(value) ? value.map(String) : String(value);
   if (type === "similar") return { answer, compare: "similar", similarity: threshold ?? 0.75 };
   if (type === "levenshtein") {
@@ -260,7 +267,6 @@ export function expectedKeys(
   if (!rubric.test(type) && !factuality.test(type)) return "no equivalent";
   if (judge === undefined) return "needs --judge NAME";
   if (factuality.test(type)) return { answer, judge: { app: judge, criteria: factual } };
-  const limit = threshold === undefined ? {} : { at_least: threshold };
   return { judge: { app: judge, criteria: String(value), ...limit } };
 }
 

@@ -1,5 +1,7 @@
 import { basename, dirname, isAbsolute, join } from "node:path";
+import { usage } from "../../../../errors.ts";
 import type { Files } from "../../../../host/host.ts";
+import { commandLine } from "../../../../lib/command-line.ts";
 import { readEach, readYamlNodes } from "../../expect/index.ts";
 import { usualSimilarity } from "./key-types.ts";
 import { turnKeys } from "./keys.ts";
@@ -45,12 +47,21 @@ export function filesIn({ tests }: Pick<Suite, "tests">): ReadonlySet<string> {
 /** Whether a suite consists of rows; any other is YAML. */
 export const isRowFile = (path: string): boolean => /\.(csv|jsonl|ndjson)$/i.test(path);
 
+/** Keys of a configuration of promptfoo that no suite has. */
+const isPromptfoo = ({ name }: { readonly name: string }): boolean =>
+  /^(prompts|providers|targets|defaultTest)$/.test(name);
+
 async function yamlValues(path: string, files: Files) {
   const { nodes, contents, text } = await readYamlNodes(path, files, {
     label: path,
     hint: "a suite is a YAML file with the key tests, or a file of rows: .csv, .jsonl",
     keysHint: keysHint(),
   });
+  if (nodes.isMapping(contents) && nodes.entries(contents).some(isPromptfoo))
+    throw usage(
+      `${path} is a configuration of promptfoo, not a suite`,
+      `make a suite of it: ${commandLine("wf test init", [path], { from: "promptfoo" })}`,
+    );
   const none: SuiteValues = { from: { path, line: 1 } };
   return { values: contents ? readValues("suite", nodes, contents) : none, text };
 }
