@@ -41,6 +41,30 @@ const NOT_ASCII = 0x80;
 const asciiText = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
 
+/** Text whose characters all take one column. */
+export const plain = /^[ -~]*$/;
+
+/**
+ * Text from a server, safe for a terminal, a page and XML: characters that control something or are none become
+ * visible ones, a line end becomes ⏎. With `newlines`, line ends stay and tabs become spaces.
+ */
+export function visible(
+  text: string,
+  { newlines = false }: { readonly newlines?: boolean } = {},
+): string {
+  if (plain.test(text)) return text;
+  // U+2028 and U+2029 end lines, too; half of a surrogate pair is not a character. To create it takes 0.6 ms.
+  const unsafe = /\r\n|[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Noncharacter_Code_Point}]/gu;
+  return text.replace(unsafe, (match) => {
+    if (match === "\n" || match === "\r\n") return newlines ? "\n" : "⏎";
+    if (match === "\t" && newlines) return "    ";
+    const code = match.codePointAt(0) ?? 0;
+    if (code < 0x20) return String.fromCodePoint(0x2400 + code); // ␀ … ␟, pictures of the controls
+    if (code === 0x7f) return "␡";
+    return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
+  });
+}
+
 /** A number with its noun: `1 row`, `2 rows`; `plural` where it does not end in s. */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`;

@@ -1,29 +1,9 @@
 import { groupBy } from "../lib/collect.ts";
+import { plain, visible } from "../lib/text.ts";
 
-/** Text whose characters all take one column. */
-export const plain = /^[ -~]*$/;
+export { plain, visible };
 
 // Patterns with classes of Unicode take 0.6 ms to create, so they are inside the functions that use them.
-
-/**
- * Text from a server, safe for a terminal: control and bidi characters become visible ones, a line end
- * becomes ⏎. With `newlines`, line ends stay and tabs become spaces.
- */
-export function visible(
-  text: string,
-  { newlines = false }: { readonly newlines?: boolean } = {},
-): string {
-  if (plain.test(text)) return text;
-  // U+2028 and U+2029 end lines, too; half of a surrogate pair is not a character.
-  return text.replace(/\r\n|[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, (match) => {
-    if (match === "\n" || match === "\r\n") return newlines ? "\n" : "⏎";
-    if (match === "\t" && newlines) return "    ";
-    const code = match.codePointAt(0) ?? 0;
-    if (code < 0x20) return String.fromCodePoint(0x2400 + code); // ␀ … ␟, pictures of the controls
-    if (code === 0x7f) return "␡";
-    return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
-  });
-}
 
 /** JSON text in which control and bidi characters are written as `\u` escapes; line ends stay. */
 export const escapeControls = (json: string): string =>

@@ -1,4 +1,5 @@
 import { sum } from "../numbers.ts";
+import { visible } from "../text.ts";
 
 /** One test case; it passed if there is no `failure` and no `error`, and it was not skipped. */
 export interface JUnitCase {
@@ -69,12 +70,8 @@ const entities: Readonly<Record<string, string>> = {
   ">": "&gt;",
   '"': "&quot;",
   "\n": "&#10;",
-  "\r": "&#13;",
-  "\t": "&#9;",
 };
 
-/** Escapes text for XML content and attributes; removes characters that XML does not allow. */
+/** Escapes text for XML content and attributes; characters that XML does not allow become visible ones. */
 const escapeXml = (text: string): string =>
-  text
-    .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
-    .replace(/[&<>"\n\r\t]/g, (found) => entities[found] ?? "");
+  visible(text, { newlines: true }).replace(/[&<>"\n]/g, (found) => entities[found] ?? "");

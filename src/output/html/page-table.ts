@@ -292,13 +292,11 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /**
- * Any text as content of an element or of a quoted attribute. Control and bidi characters become visible
- * ones, as on a terminal; line ends stay.
+ * Any text as content of an element or of a quoted attribute. What controls something becomes visible, as on
+ * a terminal; line ends stay.
  */
 export const escapeHtml = (text: string): string =>
-  visible(text, { newlines: true })
-    .replace(/\p{Noncharacter_Code_Point}/gu, "\u{FFFD}")
-    .replace(/[&<>"']/g, (found) => entities[found] ?? "");
+  visible(text, { newlines: true }).replace(/[&<>"']/g, (found) => entities[found] ?? "");
 
 /** The same on one line. */
 export const escapeLine = (text: string): string => escapeHtml(text.replace(/\s+/g, " ").trim());

@@ -163,7 +163,7 @@ function comparisonHtml({ titles, parts }: TextComparison): string {
       if (where === "both") return escapeHtml(text);
       const words = text.trimEnd();
       if (where !== side || words === "") return "";
-      return `<${element}>${hiddenText("only here:")}${escapeHtml(words)}</${element}>${text.slice(words.length)}`;
+      return `<${element}>${hiddenText("only here:")}${escapeHtml(words)}</${element}>${escapeHtml(text.slice(words.length))}`;
     });
     const content = pieces.join("") || '<span class="dim">nothing</span>';
     return `<div class="side"><h3>${escapeLine(title)}</h3><p class="compared">${content}</p></div>`;

@@ -109,7 +109,7 @@ test("faithfulness is decided by words without a judge, and once", async () => {
 test.each([
   ["description: d\nprompts: ['{{q}}']\nproviders: [echo]\ntests: [{ vars: { q: a } }]\n"],
   ['{"targets": ["echo"], "tests": "file://tests.csv"}'],
-])("a configuration of promptfoo is no suite: %j", async (text) => {
+])("a configuration of promptfoo is not taken as a suite: %j", async (text) => {
   await write(folder, { "promptfoo.yaml": text });
   const ran = await wf("chat", "run", at("promptfoo.yaml"));
   expect(ran.exit).toBe(2);

@@ -129,3 +129,28 @@ test("draws the history, and names flaky tests", async () => {
   );
   expect(textsOf(window, ".plane .x span")).toHaveLength(5);
 });
+
+/** Characters that control a terminal, a parser or the order of a line, and how reports show them. */
+const unsafe = ["\0␀", "\u0007␇", "\u000b␋", "\u000c␌", "\u001b␛", "\u007f␡"];
+const named = ["\u0085<U+0085>", "\u2028<U+2028>", "\u202e<U+202E>", "\ufffe<U+FFFE>"];
+const controls = [...unsafe, ...named].map((pair) => [pair[0] ?? "", pair.slice(1)] as const);
+
+test("reports show what controls something, and contain none of it", async () => {
+  const query = `${controls.map(([control]) => `word${control} ${control}`).join("")}end`;
+  const tests = [
+    { name: `a ${query}`, inputs: { query }, answer: "no", compare: "exact" },
+    { name: "b", inputs: { query }, answer: `other ${query.replaceAll("d", "d b")}` },
+  ];
+  await write(folder, { "controls.yaml": JSON.stringify({ name: query, app: "echo", tests }) });
+  const junit = join(folder, "tests.xml");
+  const line = ["wf", "test", "run", join(folder, "controls.yaml"), "--junit", junit];
+  const { out: html } = await sandbox.cli([...line, "-o", "html"], { folder });
+  const { out: md, exit } = await sandbox.cli([...line, "-o", "md"], { folder });
+  expect(exit).toBe(14);
+  const xml = await readFile(junit, "utf8");
+  for (const text of [xml, html, md]) {
+    expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Zl}\p{Bidi_Control}\p{Noncharacter_Code_Point}]/u);
+    const shown = text.replaceAll("&lt;", "<").replaceAll("&gt;", ">");
+    for (const [, sign] of controls) expect(shown).toContain(sign);
+  }
+});
