@@ -13,11 +13,20 @@ import type { World } from "../lib/support.ts";
 const server = await testSandbox();
 const folder = await temporaryDirectory();
 
-/** `<exit code>  <line>`; `./` is the directory of the test, and variables may come before a program. */
+/**
+ * `<exit code>  <line>`, and behind a tab the command that the line should lead to, `-` for none. `./` is the
+ * directory of the test, and variables may come before a program.
+ */
 const lines = readFileSync(join(root, "test/cli/error-lines.txt"), "utf8")
   .trimEnd()
   .split("\n")
-  .map((line) => [line.slice(line.search(/\D/)).trim(), Number.parseInt(line)] as const);
+  .map((line) => {
+    const [typed = "", command = "-"] = line.split("\t");
+    return [typed.slice(typed.search(/\D/)).trim(), Number.parseInt(typed), command] as const;
+  });
+
+/** Lines whose output names the command that they should lead to. */
+const led: string[] = [];
 
 /** What readers put in for the words in capitals. */
 const meant = (word: string): string =>
@@ -94,11 +103,18 @@ beforeAll(async () => {
 /** A hint creates it. */
 afterEach(() => server.cli(["kb", "tag", "delete", "nosuch", "--yes", "--if-exists"]));
 
-test.each(lines)("%s", async (line, expected) => {
+test.each(lines)("%s", async (line, expected, command) => {
   const { env, words } = read(line);
   const { exit, out, err } = await run(words, { env });
   expect(exit, err).toBe(expected);
+  if (`${out}${err}`.replaceAll(/\s+/g, " ").includes(command)) led.push(line);
   expect(await failing(out + err, env)).toEqual([]);
+});
+
+test("at least four of five lines lead to the command that they are about", () => {
+  const wanted = lines.filter(([, , command]) => command !== "-").map(([line]) => line);
+  const missed = wanted.filter((line) => !led.includes(line));
+  expect(missed.length, missed.join("\n")).toBeLessThanOrEqual(wanted.length / 5);
 });
 
 test("there are no fewer lines than were collected", () => {
