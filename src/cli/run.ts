@@ -83,9 +83,7 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
   }
   if (parsed.kind === "invalid") {
     const { lineError } = await import("./errors/line-error.ts");
-    const isDirectory = async (path: string) =>
-      (await host.files.stat(path).catch(() => null))?.isDirectory === true;
-    throw await lineError(parsed.problem, isDirectory);
+    throw await lineError(parsed.problem);
   }
   await requireMeant(parsed, commands);
   reported.globals = parsed.globals;

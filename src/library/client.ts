@@ -40,7 +40,6 @@ export function createClient(options: ClientOptions): Client {
 function resolverOf(api: ApiClient, { notice }: ClientSetup): Resolve {
   const lookup: Lookup = {
     effect: "reads",
-    swapped: () => undefined,
     rows: (row, input) => api.rows(row, input),
     one: (row, input) => api.call(row, input),
     base: () => Promise.resolve(undefined),

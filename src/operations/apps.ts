@@ -68,6 +68,7 @@ export const getAppParameters = wfOperation({
   id: "getChatAppParameters",
   command: "wf app parameters",
   action: "get application parameters",
+  meant: ["inputs", "params"],
   summary: "Show the input form and features of the application",
   route: "GET /parameters",
   params: {},

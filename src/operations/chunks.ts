@@ -168,6 +168,7 @@ export const updateChunk = kbOperation({
   id: "updateSegment",
   command: "kb chunk update <kb> <doc> <chunk>",
   action: "update chunk {chunk}",
+  meant: ["chunk enable", "chunk disable"],
   summary: "Update a chunk and reindex it",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
   params: {

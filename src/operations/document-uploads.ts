@@ -120,6 +120,7 @@ export const createDocumentByFile = kbOperation({
   id: "createDocumentFromFile",
   command: "kb doc upload <kb> <file...>",
   action: "upload document {file} to knowledge base {kb}",
+  meant: ["add", "upload"],
   summary: "Add documents from files, or replace the enabled ones with their names",
   knownErrors: [
     {

@@ -49,7 +49,9 @@ export const listDocuments = kbOperation({
   route: "GET /datasets/{dataset_id}/documents",
   params: {
     dataset_id,
-    keyword: query.text("Only names that contain this text; % and _ are wildcards"),
+    keyword: query.text("Only names that contain this text; % and _ are wildcards", {
+      meant: ["--filter", "--grep"],
+    }),
     status: query.choice(displayStatuses, "Only documents with this display status"),
   },
   returns: withFields(
@@ -192,6 +194,7 @@ export const getIndexingStatus = kbOperation({
   id: "getDocumentIndexingStatus",
   command: "kb doc status <kb> <batch>",
   action: "get indexing status of batch {batch}",
+  meant: ["indexing-status"],
   summary: "Show the indexing status of a batch of documents",
   route: "GET /datasets/{dataset_id}/documents/{batch}/indexing-status",
   params: {

@@ -43,6 +43,7 @@ export const previewFile = wfOperation({
   id: "previewChatFile",
   command: "wf file preview <file_id>",
   action: "download file {file_id}",
+  meant: ["download"],
   summary: "Download an uploaded file that a message has used",
   route: "GET /files/{file_id}/preview",
   params: {
@@ -72,6 +73,7 @@ export const transcribeAudio = wfOperation({
   id: "audioToText",
   command: "wf audio transcribe <file>",
   action: "transcribe file {file}",
+  meant: ["stt", "audio-to-text"],
   summary: "Convert speech to text (uses a paid model)",
   knownErrors: notEnabled,
   route: "POST /audio-to-text",
@@ -92,6 +94,7 @@ export const speakText = wfOperation({
   id: "textToAudioChat",
   command: "wf audio speak",
   action: "convert text to speech",
+  meant: ["tts", "text-to-audio"],
   summary: "Convert text to speech (uses a paid model)",
   knownErrors: notEnabled,
   route: "POST /text-to-audio",

@@ -82,7 +82,7 @@ export const listKnowledgeBases = kbOperation({
   summary: "List knowledge bases, newest first",
   route: "GET /datasets",
   params: {
-    keyword: query.text("Only names that contain this text"),
+    keyword: query.text("Only names that contain this text", { meant: ["--filter", "--name"] }),
     // Names are resolved among all of them, so the list has all of them.
     include_all: query.flag("Include those that the workspace owner cannot see (default true)", {
       default: true,
@@ -110,6 +110,7 @@ export const createKnowledgeBase = kbOperation({
   id: "createDataset",
   command: "kb create <name>",
   action: "create knowledge base {name}",
+  meant: ["init"],
   summary: "Create an empty knowledge base",
   creates: "kb",
   route: "POST /datasets",
@@ -157,6 +158,7 @@ export const updateKnowledgeBase = kbOperation({
   id: "updateDataset",
   command: "kb update <kb>",
   action: "update knowledge base {kb}",
+  meant: ["rename", "mv"],
   summary: "Update a knowledge base and wait for any reindexing",
   about:
     "After a change of the indexing technique or the embedding model, the documents are read until they are\nindexed, and a search checks the index. Some servers index with the earlier settings; --rewrite then\ndownloads each document and sends its content again. If chunks were edited, added, disabled or removed\nby hand, the command names them and asks.",

@@ -68,6 +68,8 @@ interface ParamOptions {
   readonly shape?: Shape;
   /** Names with which a condition can begin, for completion. */
   readonly names?: readonly string[];
+  /** Flags of other programs for the same, at most two, which an error proposes this one for: `--limit`. */
+  readonly meant?: readonly string[];
   /** Adds a flag `--<name>-file PATH` that reads the text from a file, `-` for stdin. */
   readonly orFile?: true;
 }
@@ -196,6 +198,8 @@ interface KeylessOperation<P extends Params, R extends Returns<never>> {
   readonly command?: string;
   /** First line of the help page of the command. */
   readonly summary?: string;
+  /** Words of other programs for its last word, at most two, which an error proposes it for: `cp`. */
+  readonly meant?: readonly string[];
   /** Longer text of the help page, after the summary. */
   readonly about?: string;
   /**

@@ -69,6 +69,7 @@ export const bindTags = kbOperation({
   id: "bindTagsToDataset",
   command: "kb tag bind <kb> <tag...>",
   action: "bind tags {tag} to knowledge base {kb}",
+  meant: ["binding", "assign"],
   summary: "Bind tags to a knowledge base",
   route: "POST /datasets/tags/binding",
   params: {

@@ -226,7 +226,9 @@ export const listWorkflowLogs = wfOperation({
   action: "list runs",
   route: "GET /workflows/logs",
   params: {
-    keyword: query.text("Only runs with this text (30 characters) or run ID"),
+    keyword: query.text("Only runs with this text (30 characters) or run ID", {
+      meant: ["--filter", "--grep"],
+    }),
     status: query.choice(["succeeded", "failed", "stopped"], "Only runs with this status"),
     created_at__after: query.time("Only runs since this time", {
       flag: "since",

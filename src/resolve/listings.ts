@@ -60,22 +60,10 @@ export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
 export const scopeOf = ({ within = [] }: Listing, known: Values): Values =>
   Object.fromEntries(within.map((name) => [name, known[name]]));
 
-/** A line whose first two arguments are the other way around. */
-export interface SwappedLine {
-  /** As hints show it, with KB for a missing argument. */
-  readonly line: string;
-  /** The argument that has become the first. */
-  readonly first: string;
-  /** The line with all arguments as one query, for commands that take one. */
-  readonly asQuery: string | undefined;
-}
-
 /** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {
   /** What the command does: one that reads finds a document by the last part of its path, too. */
   readonly effect: Effect;
-  /** The line with its first two arguments the other way around; undefined with flags. */
-  swapped(typed: Values): SwappedLine | undefined;
   rows(row: AnyOperation, input: Values): AsyncIterable<unknown>;
   /** ID that the profile stores for the name of a knowledge base; sends nothing. */
   base(name: string): Promise<string | undefined>;

@@ -4,14 +4,7 @@ import { ApiError, CliError, notFound, refused, usage } from "../errors.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { isObject, own, valueAt } from "../lib/json.ts";
-import {
-  isFileName,
-  isIdPrefix,
-  isShortPrefix,
-  isUuid,
-  shortened,
-  withSlashes,
-} from "../lib/text.ts";
+import { isIdPrefix, isShortPrefix, isUuid, shortened, withSlashes } from "../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
@@ -288,42 +281,18 @@ async function unknownName(
     );
   }
   if (!listing.byName) return notFound(message, `run ${run} to see the IDs`);
-  if (noun === "kb" && /^[^,]+(,[^,]+)+$/.test(text))
-    return notFound(message, `if these are several: one at a time; ${run} lists them`);
   const read =
     names.find((each) => withSlashes(each).endsWith(`/${withSlashes(text)}`)) ??
     didYouMean(text, names);
   const first = read === undefined ? await firstNames(listing, known, lookup) : [];
   const near = read ?? didYouMean(text, first);
   if (near !== undefined) return notFound(message, `did you mean ${JSON.stringify(near)}?`);
-  const swapped = lookup.swapped(known);
-  const then = swapped === undefined ? "" : `: ${swapped.line}`;
-  if (noun === "kb" && swapped && first.includes(swapped.first))
-    return notFound(message, `the knowledge base comes first${then}; ${run} lists those`);
-  if (noun === "kb" && isFileName(text))
-    return notFound(
-      message,
-      `files and documents come after the knowledge base${then}; ${run} lists those`,
-    );
-  if (noun === "document" && /^(\.{1,2}|~)?\//.test(text))
-    return notFound(
-      message,
-      `documents have names; where files are written is --dir; ${run} lists them`,
-    );
   const makes = own({ kb: "kb create", tag: "kb tag create" }, noun);
   const isMissing =
     makes !== undefined && lookup.effect === "writes" && (noun === "kb" || "target_id" in known);
   const create = isMissing ? `, or create it: ${commandLine(makes, [text])}` : "";
   const rules = `names are case-sensitive${isShortPrefix(text) ? ", and of an ID at least 8 characters are needed" : ""}`;
-  const bases =
-    noun === "tag" && "target_id" in known ? await firstNames(listings.kb, {}, lookup) : [];
-  if (bases.includes(text))
-    return notFound(
-      message,
-      `the knowledge base comes first, and then its tags${then}; ${run} shows tags`,
-    );
-  const query = swapped?.asQuery ? `; if all this is the query: ${swapped.asQuery}` : "";
-  return notFound(message, `${rules}; run ${run} to see them${create}${query}`);
+  return notFound(message, `${rules}; run ${run} to see them${create}`);
 }
 
 /** The names of the first page, where a keyword has kept them from being read. */

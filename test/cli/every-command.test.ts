@@ -1,8 +1,11 @@
-// Wrong lines of every command: arguments as flags, flags with underscores. Each gets the line that was meant.
+// Wrong lines of every command: arguments as flags, flags with underscores.
 import { expect, test } from "vitest";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { flagsOf } from "../../src/cli/parse/shared-flags.ts";
+import { groupsOfNouns, verbs } from "../../src/cli/errors/known-words.ts";
+import { parseLine } from "../../src/cli/parse/parser.ts";
 import { hintedCommands } from "../lib/hinted.ts";
+import { sampled } from "../lib/sampled.ts";
 import { cli } from "../lib/support.ts";
 
 const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))];
@@ -20,14 +23,14 @@ test("most commands have arguments", () => {
 });
 
 test.each(withArguments.map((command) => [named(command.words), command] as const))(
-  "%s: flags for its arguments are put in their places, in any order",
+  "%s: a flag for an argument gets its usage",
   async (_, { words, positionals }) => {
-    const required = positionals.filter(({ optional }) => !optional);
-    const values = required.map(({ word }, at) => `${word}-${at}`);
-    const flags = required.map(({ word }, at) => [`--${word}`, values[at] ?? ""]).toReversed();
-    const { err, exit } = await cli([...words, ...flags.flat()]);
+    const { word = "" } = positionals.find(({ optional }) => !optional) ?? {};
+    const { err, exit } = await cli([...words, `--${word}`, "x"]);
     expect(exit).toBe(2);
-    expect(hintedCommands(err.replaceAll(/\n +/g, " "))).toContainEqual([...words, ...values]);
+    expect(err.replaceAll(/\n +/g, " ")).toContain(
+      `hint: it is an argument: usage: ${named(words)} `,
+    );
   },
 );
 
@@ -44,4 +47,43 @@ test.each(withUnderscores)("%s knows its flags with underscores", async (_, word
   expect(exit).toBe(2);
   expect(err).toContain(`unknown flag: ${typed}`);
   expect(err).toContain(flag);
+});
+
+test("a command or flag has at most two words of other programs, and no two commands the same", () => {
+  const entries = commands.flatMap(({ words, meant }) =>
+    meant.map((word) => [`${words[0]} ${word}`, named(words)] as const),
+  );
+  const flags = commands.flatMap((command) => flagsOf(command).map(({ meant }) => meant ?? []));
+  expect(
+    [...commands.map(({ meant }) => meant), ...flags].filter(({ length }) => length > 2),
+  ).toEqual([]);
+  expect(Object.values(verbs).filter(({ length }) => length > 2)).toEqual([]);
+  const seen = new Map<string, string>();
+  const twice = entries.filter(
+    ([word, name]) => (seen.get(word) ?? name) !== name || !seen.set(word, name),
+  );
+  expect(twice).toEqual([]);
+  // A word that a command has is never taken for another one.
+  expect(entries.filter(([word]) => commands.some(({ words }) => named(words) === word))).toEqual(
+    [],
+  );
+});
+
+const groups = new Set(commands.map(({ words }) => named(words.slice(0, -1))));
+const foreign = [...groups].flatMap((group) => {
+  const [program = ""] = group.split(" ");
+  const words = commands.flatMap(({ words: [first], meant }) => (first === program ? meant : []));
+  const known = [...Object.keys(verbs), ...Object.keys(groupsOfNouns[program] ?? {}), ...words];
+  return known.map((word) => `${group} ${word} a.md`);
+});
+
+test.each(sampled(9, foreign))("%s: what a hint proposes can be parsed", async (line) => {
+  const { err } = await cli(line.split(" "));
+  for (const words of hintedCommands(err.replaceAll(/\n +/g, " "))) {
+    const { kind } = parseLine(
+      words,
+      commands.filter((command) => command.words[0] === words[0]),
+    );
+    expect(["run", "help"], named(words)).toContain(kind);
+  }
 });

@@ -1,40 +1,30 @@
-import { CliError, usage } from "../../errors.ts";
+/* Why a command line cannot be parsed, and what to type instead. */
+import type { Command as Commander } from "commander";
+import { usage } from "../../errors.ts";
+import type { CliError } from "../../errors.ts";
 import { commandLine, shownLine } from "../../lib/command-line.ts";
-import { own } from "../../lib/json.ts";
-import { isFileName, isPath } from "../../lib/text.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { commandsOf } from "../parse/command-list.ts";
-import { flagParams } from "../parse/command.ts";
-import type { Command } from "../parse/command.ts";
-import { excessArguments, fillers, linesWithArguments } from "./excess-arguments.ts";
-import { inBrackets, usageHint } from "./failure.ts";
-import type { Explanation, Failure } from "./failure.ts";
-import { unknownFlag } from "./flag-error.ts";
-import {
-  argumentsOfFlags,
-  atFlags,
-  finished,
-  requiredFlagsLeft,
-  withKb,
-  withOurFlagsOnly,
-  withoutUnknownFlags,
-} from "./argument-places.ts";
-import { takesPath } from "./elsewhere.ts";
-import { groupOfNoun, isVerb } from "./words-elsewhere.ts";
-import {
-  listBeside,
-  lineOfArguments,
-  lineOfNoun,
-  lineOfVerb,
-  lineOfWords,
-  lineWithNameFirst,
-  listOfMissing,
-  meantLine,
-  parted,
-} from "./meant-line.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import { parseLine } from "../parse/parser.ts";
+import { commandsOf } from "../parse/command-list.ts";
+import { usageOf } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
+import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
+import { isVerb, meantCommand, nearWord, proposal } from "./matcher.ts";
+import type { Meant } from "./matcher.ts";
+
+/** A line that commander rejects. */
+interface Failure extends RejectedLine {
+  /** What commander's message quotes: a flag or an argument. */
+  readonly quoted: string;
+  /** Those of the program. */
+  readonly commands: readonly Command[];
+}
+
+interface Explanation {
+  readonly message: string;
+  readonly hint: string;
+}
 
 /** Commander's error codes in our words; none of its own sentences is printed. */
 const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> = {
@@ -46,230 +36,74 @@ const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> 
 
 const commandsFor = (program: string | undefined) => commandsOf(program === "wf" ? "wf" : "kb");
 
-/**
- * The usage error for a line that cannot be parsed; it suggests the nearest valid words. Arguments that name a
- * directory are told from other names by `isDirectory`.
- */
-export async function lineError(
-  problem: LineProblem,
-  isDirectory: (path: string) => Promise<boolean> = () => Promise.resolve(false),
-): Promise<CliError> {
-  if ("word" in problem) {
-    const marks = takesPath(problem.group[0] ?? "", problem.word);
-    const written = async (word: string) =>
-      marks && !isPath(word) && (await isDirectory(word)) ? `${word}/` : word;
-    const rest = problem.rest.filter((each) => !fillers.includes(each));
-    return unknownCommand({ ...problem, rest: await Promise.all(rest.map(written)) });
-  }
+/** The usage error for a line that cannot be parsed; it suggests the nearest valid words. */
+export async function lineError(problem: LineProblem): Promise<CliError> {
+  if ("word" in problem) return unknownCommand(problem);
   const { error, program } = problem;
-  // Only arguments can be those of another command, or what one lists.
-  const isOfWords = /^commander\.(excess|missing)Argument/.test(error.code);
+  // Only arguments can be words of another command.
+  const isOfWords = error.code === "commander.excessArguments";
   const commands = isOfWords ? await commandsFor(program) : [];
-  const [only = "", ...others] = problem.node.args;
-  const isOne = error.code === "commander.missingArgument" && only !== "" && others.length === 0;
-  const directory = isOne && !isPath(only) && (await isDirectory(only)) ? `${only}/` : undefined;
   const quoted = /'(.*)'/s.exec(error.message)?.[1] ?? "";
-  const failure = { ...problem, commands, quoted, directory };
   const explain = explanations[error.code] ?? invalidLine;
-  const { message, hint } = explain(failure);
+  const { message, hint } = explain({ ...problem, commands, quoted });
   return usage(message, hint);
 }
 
 type UnknownCommand = Exclude<LineProblem, RejectedLine>;
 
-async function unknownCommand(problem: UnknownCommand): Promise<CliError> {
-  if (isForConsole(problem))
-    return usage(unknownText(problem), consoleHint(problem.group[0] ?? "kb"));
-  const hint = await lineHint(await meantByUnknown(problem), problem);
-  return usage(unknownText(problem), hint);
-}
-
-/** Throws usage for an argument of a command that is a verb of its group or noun: `backup rm`, `run list`. */
-export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
-  const { word, group, rest } = problem;
-  const [program = "kb", noun = ""] = group;
-  const commands = await commandsFor(program);
-  const objects = problem.known.length > 0 ? group : (groupOfNoun(program, noun) ?? group);
-  const takesRun = commands.some(
-    ({ words, positionals: [first] }) =>
-      words.join(" ") === `${program} ${word}` && ["run", "task"].includes(first?.word ?? ""),
-  );
-  const isOwn = lineOfWords(program, [...group.slice(1), word]) !== undefined;
-  const isWord =
-    isOwn || isVerb(word) || lineOfWords(program, [...objects.slice(1), word]) !== undefined;
-  const isOther = isWord || (takesRun && objects !== group);
-  const words = [word, ...rest];
-  const meant = isOther ? lineOfVerb(isOwn ? group : objects, words, commands) : undefined;
-  if (meant) throw usage(unknownText(problem), await lineHint(meant, problem));
-  if (objects !== group && isConsoleWord(program, word))
-    throw usage(unknownText(problem), consoleHint(program));
-}
-
-const unknownText = ({ word, group }: UnknownCommand): string =>
-  `unknown command ${JSON.stringify(word)} for ${group.join(" ")}`;
-
-/** What a suggested command does not do, for all typed words or for some. */
-const limits: readonly {
-  readonly line: string;
-  readonly typed?: readonly string[];
-  readonly text: string;
-}[] = [
-  {
-    line: "kb heal",
-    text: `It indexes again only what failed; a document is indexed again by ${commandLine("kb doc replace", ["KB", "DOC", "FILE"])}`,
-  },
-  {
-    line: "kb doc download",
-    typed: ["mv", "move", "cp", "copy"],
-    text: `The file is then added to the other by ${commandLine("kb doc upload", ["KB", "FILE"])}`,
-  },
-];
-
-/**
- * Shows the line, and what lists the first word in capitals that stands for a missing one. Where it has too many
- * arguments, it is the hint for that.
- */
-async function lineHint(
-  meant: readonly string[] | undefined,
-  { group, word, rest, known }: UnknownCommand,
-): Promise<string> {
-  if (meant === undefined)
-    return `run ${commandLine(group.join(" "), [], { help: true })} to list the commands${inBrackets(known)}`;
-  const commands = await commandsFor(meant[0]);
-  const problem = problemOf(meant, commands);
-  if (problem && "error" in problem && problem.error.code === "commander.excessArguments") {
-    // `config get base_url`, `workspaces current`: it shows all.
-    const { positionals = [], words = [] } = problem.command ?? {};
-    const isPlain =
-      words.at(-1) === "list" || (problem.command && flagParams(problem.command).length === 0);
-    if (problem.command && positionals.length === 0 && isPlain)
-      return `did you mean ${shownLine(problem.command.words)}?`;
-    return (await lineError(problem)).info.hint ?? "";
-  }
-  // `skill list`, where skill has no list
-  if (problem && "word" in problem)
-    return `did you mean ${shownLine([...problem.group, "--help"])}?`;
-  const { line, lost } = withFlagsMended(meant, commands);
-  const list = listOfMissing(line, [word, ...rest], commands);
-  const limit = limits.find(
-    ({ line, typed }) =>
-      `${meant.join(" ")} `.startsWith(`${line} `) && (typed?.includes(word) ?? true),
-  );
-  const further = [
-    ...(lost.length > 0 ? [`It has no ${lost.join(", ")}`] : []),
-    ...(limit ? [limit.text] : []),
-    ...(list === undefined ? [] : [`${list} lists them`]),
-  ];
-  return `did you mean ${shownLine(line)}? ${further.join(". ")}`.trimEnd();
-}
-
-/**
- * A suggested line with our flags and values for those of other programs, words in capitals for missing arguments,
- * and the flags that it has lost.
- */
-function withFlagsMended(line: readonly string[], commands: readonly Command[]) {
-  const { command, args } = parted(line, commands);
-  if (!command) return { line, lost: [] };
-  const placed = argumentsOfFlags(command, args) ?? args;
-  const mended = withOurFlagsOnly(command, placed);
-  const known = mended ? { args: mended, unknown: [] } : withoutUnknownFlags(command, placed);
-  const whole = finished(command, withMissing(command, known.args, commands));
-  const isHelp = whole.args.some((arg) => ["--help", "-h", "--each"].includes(arg));
-  const isOther = isHelp || whole.words !== command.words;
-  const left = Object.entries(isOther ? {} : requiredFlagsLeft(command, whole.args));
-  const flags = left.flatMap(([flag, value]) => [`--${flag}`, value]);
-  return { line: [...whole.words, ...whole.args, ...flags], lost: known.unknown };
-}
-
-/** Arguments with words in capitals for those that are missing, before the flags. */
-function withMissing(command: Command, args: readonly string[], commands: readonly Command[]) {
-  const problem = problemOf([...command.words, ...args], commands);
-  if (!problem || "word" in problem || problem.error.code !== "commander.missingArgument")
-    return args;
-  const required = command.positionals.filter(({ optional }) => !optional);
-  const missing = required.slice(problem.node.args.length).map(({ word }) => word.toUpperCase());
-  const [words, flags] = atFlags(args);
-  return [...words, ...missing, ...flags];
-}
-
-/** Why a suggested line cannot be parsed, if it cannot. */
-function problemOf(line: readonly string[], commands: readonly Command[]): LineProblem | undefined {
-  try {
-    const parsed = parseLine(line, commands);
-    return parsed.kind === "invalid" ? parsed.problem : undefined;
-  } catch {
-    return undefined; // flags that exclude each other
-  }
-}
-
-/** The line that an unknown word is meant for. */
-async function meantByUnknown({ word, group, known, rest }: UnknownCommand) {
+async function unknownCommand({ word, group, known, rest }: UnknownCommand): Promise<CliError> {
+  const message = `unknown command ${JSON.stringify(word)} for ${group.join(" ")}`;
   const [program = "kb"] = group;
-  const words = [word, ...rest];
   const commands = await commandsFor(program);
-  const near = nearWord(word, known);
-  const nearLine = near === undefined ? undefined : [...group, near].join(" ");
-  const hasArgument = rest[0] !== undefined && !rest[0].startsWith("-");
-  const withRest = hasArgument ? own(linesWithArguments, nearLine ?? "") : undefined;
-  return (
-    meantLine(group, words, commands) ??
-    (await inOtherProgram(words, group)) ??
-    (nearLine === undefined ? undefined : [...(withRest ?? nearLine).split(" "), ...rest]) ??
-    lineWithNameFirst(group, words, commands) ??
-    lineOfArguments(group, words, commands)
-  );
-}
-
-/** The nearest word, unless the typed one goes far beyond it. */
-function nearWord(word: string, known: readonly string[]): string | undefined {
-  const near = didYouMean(word, known);
-  return near === undefined || word.length - near.length > 2 ? undefined : near;
-}
-
-/** Words for work of each program that the service API does not offer: the web console does. */
-const consoleWords: Readonly<Record<string, readonly string[]>> = {
-  kb: ["members", "pause", "resume"],
-  wf: "create new edit update import export copy clone delete rm publish deploy design schedule webhook pause".split(
-    " ",
-  ),
-};
-
-/** Is this done in the web console only: `wf publish`, `wf app create`, `wf delete app`, `kb members`? */
-function isForConsole({
-  word,
-  group: [program = "kb", ...path],
-  rest: [next = ""],
-}: UnknownCommand) {
-  const isApp = (noun: string) => groupOfNoun("wf", noun)?.[1] === "app";
-  if (path.length > 0) {
-    const isOfConsole = program === "kb" || isApp(path.join(" "));
-    return isOfConsole && isConsoleWord(program, word);
+  const words = [word, ...rest];
+  const propose = (meant: Meant, of = commands) =>
+    usage(message, `did you mean ${proposal(meant, of)}?`);
+  const meant = meantCommand([...group, ...words], group.length, commands);
+  if (meant) return propose(meant);
+  if (group.length === 1) {
+    const other = program === "kb" ? "wf" : "kb";
+    const others = await commandsFor(other);
+    const elsewhere = meantCommand([other, ...words], 1, others);
+    if (elsewhere) return propose(elsewhere, others);
   }
-  const isOther = (groupOfNoun(program, next)?.length ?? 0) > 1 && !isApp(next);
-  // `export echo` names an application, and `export runs.jsonl` a file.
-  const namesFile = next === "" || isPath(next) || isFileName(next);
-  const isOurs = lineOfWords(program, [word]) !== undefined && namesFile;
-  if (isConsoleWord(program, word)) return !isOther && !isOurs;
-  return program === "wf" && isApp(word) && isConsoleWord(program, next);
+  const near = nearWord(word, known);
+  if (near !== undefined) {
+    const line = [...group, near];
+    const found = /^(-h|--help)$/.test(rest[0] ?? "")
+      ? undefined
+      : meantCommand([...line, ...rest], group.length, commands);
+    return found
+      ? propose(found)
+      : usage(message, `did you mean ${commandLine(line.join(" "), [], { help: true })}?`);
+  }
+  // `kb doc search`; what a program does with its own objects is never meant for others.
+  const ofProgram = isVerb(word) ? undefined : meantCommand([program, ...words], 1, commands);
+  if (ofProgram) return propose(ofProgram);
+  const list = commandLine(group.join(" "), [], { help: true });
+  return usage(message, `run ${list} to list the commands${inBrackets(known)}`);
 }
 
-const isConsoleWord = (program: string, word: string): boolean =>
-  consoleWords[program]?.includes(word) === true;
+/** Throws usage for an argument that is a verb of its group: `backup rm`, which would back up to `rm`, and `run list`. */
+export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
+  const { word, group } = problem;
+  const commands = await commandsFor(group[0]);
+  const isMeant = isVerb(word) || meantCommand([...group, word], group.length, commands);
+  if (isMeant) throw await unknownCommand(problem);
+}
 
-const consoleHint = (program: string): string =>
-  `the service API does not offer this; the web console does: ${commandLine(`${program} open`)}`;
+const usageHint = ({ command, program }: Failure): string =>
+  command
+    ? `usage: ${usageOf(command)}`
+    : `run ${commandLine(program, [], { help: true })} to list the commands`;
 
-/** `kb logs` is a command of wf; what either program does with its own objects is never meant. */
-async function inOtherProgram(words: readonly string[], [program, ...path]: readonly string[]) {
-  const [word = ""] = words;
-  if (path.length > 0 || isConsoleWord(program ?? "kb", word)) return undefined;
-  const other = program === "kb" ? "wf" : "kb";
-  const commands = await commandsOf(other);
-  if (commands.some((command) => command.words.join(" ") === `${other} ${word}`))
-    return [other, ...words];
-  const byNoun = lineOfNoun([other], words, commands);
-  const isGroup = commands.some((command) => command.words[1] === word);
-  return byNoun ?? (isGroup ? [other, ...words] : undefined);
+/** Program and words: `kb doc list`. */
+const nameOf = (node: Commander): string =>
+  node.parent ? `${nameOf(node.parent)} ${node.name()}` : node.name();
+
+/** Words behind a hint, if they are few: ` (bash, zsh)`. */
+function inBrackets(words: readonly string[]): string {
+  const names = [...new Set(words)];
+  return names.length > 0 && names.length <= 12 ? ` (${names.join(", ")})` : "";
 }
 
 const invalidLine = (failure: Failure): Explanation => ({
@@ -277,39 +111,14 @@ const invalidLine = (failure: Failure): Explanation => ({
   hint: usageHint(failure),
 });
 
-/** Names what is missing, and where to find it: `which document? (missing <doc>)`. */
+/** Names what is missing, and where to find it: `which document? <doc> is missing`. */
 function missingArgument(failure: Failure): Explanation {
-  const { command, node, quoted, directory } = failure;
+  const { command, node, quoted } = failure;
   const missing = command?.positionals.find(({ word }) => word === quoted);
   const param = missing && command?.params[missing.name];
   const noun = param?.noun ?? param?.listed;
-  const withBase = command && withKb(command, directory === undefined ? node.args : [directory]);
-  if (withBase && quoted === "query" && /^\p{Lu}\S*$/u.test(node.args[0] ?? ""))
-    return {
-      message: `missing argument: <${quoted}>`,
-      hint: shownLine([...command.words, ...node.args, quoted.toUpperCase()]),
-    };
-  if (withBase && quoted === "query") {
-    const hint = `${usageHint(failure)}; if this is the query: ${shownLine(withBase)}`;
-    return { message: `missing argument: <${quoted}>`, hint };
-  }
-  if (withBase) {
-    // `Handbook/leave.md`
-    const [, base = "", file = ""] = /^([^/.][^/]*)\/(.+)$/.exec(node.args[0] ?? "") ?? [];
-    const isOpen = withBase.includes("KB");
-    const parted = command && isOpen && file !== "" ? [...command.words, base, file] : undefined;
-    const either = parted ? `; if ${base} is one: ${shownLine(parted)}` : "";
-    return {
-      message: `which ${nouns.kb.title}? <kb> is missing`,
-      hint: `${shownLine(withBase)}; ${commandLine("kb list")} lists them${either}`,
-    };
-  }
   if (noun === undefined) {
-    const isNew = command?.words.at(-1) === "create";
-    const isFirst = command?.positionals[0]?.word === quoted;
-    const list = command && isFirst && !isNew ? listBeside(command, failure.commands) : undefined;
-    const listed = list === undefined ? "" : `; ${list} lists them`;
-    const help = param && !listed ? `; <${quoted}> is: ${param.help}` : listed;
+    const help = param ? `; <${quoted}> is: ${param.help}` : "";
     return { message: `missing argument: <${quoted}>`, hint: `${usageHint(failure)}${help}` };
   }
   const { title, within = [] } = nouns[noun];
@@ -330,3 +139,74 @@ function missingValue({ node, quoted }: Failure): Explanation {
   const help = option?.description;
   return { message: `${flag} needs a value`, hint: help ? `${usage}: ${help}` : `use ${usage}` };
 }
+
+/** Another command that takes these words, or the last argument as one text. */
+function excessArguments(failure: Failure): Explanation {
+  const { node, command, commands, words, program } = failure;
+  const expected = node.registeredArguments.length;
+  const message = `too many arguments: expected ${expected}, got ${node.args.length}`;
+  if (!command) return { message, hint: usageHint(failure) };
+  const typed = words.slice(command.words.length - 1);
+  const meant = meantCommand([...command.words, ...typed], command.words.length, commands);
+  const last = command.positionals.at(-1);
+  const isText = last && !last.variadic && isQuotable(command, last.name);
+  if (meant && meant.command !== command && program === meant.command.words[0])
+    return { message, hint: `did you mean ${proposal(meant, commands)}?` };
+  if (node.opts()["json"] === true && node.args.length === expected + 1) {
+    const line = commandLine(command.words.join(" "), node.args.slice(0, -1), {
+      json: true,
+      columns: node.args.at(-1),
+    });
+    return { message, hint: `--json takes no columns; if these are columns: ${line}` };
+  }
+  if (!isText) return { message, hint: usageHint(failure) };
+  const text = node.args.slice(expected - 1).join(" ");
+  const line = shownLine([...command.words, ...node.args.slice(0, expected - 1), text]);
+  return { message, hint: `quote text with spaces: ${line}` };
+}
+
+/** May words too many be one name or query without its quotes? Of writes, no other name is proposed. */
+function isQuotable({ params, effect }: Command, name: string): boolean {
+  const { kind, noun } = params[name] ?? {};
+  const isText = kind === "text" && /name|query/.test(name);
+  return isText || (effect === "reads" && noun !== undefined);
+}
+
+/** Flags that would put a key where others can read it. */
+const keyFlags = ["--api-key", "--key", "--token", "--password", "--app-key", "--secret"];
+
+function unknownFlag(failure: Failure): Explanation {
+  const { node, command, quoted, program } = failure;
+  const [typed = ""] = /^--[^=]*|^-./.exec(quoted) ?? [];
+  const message = `unknown flag: ${typed}`;
+  const flag = typed.replaceAll("_", "-");
+  // The node of a command has only the flags that its line names.
+  const flags = command ? flagsOf(command) : [];
+  const known = command
+    ? flags.map(({ long }) => long)
+    : node.options.flatMap(({ long, hidden }) => (hidden ? [] : (long ?? [])));
+  if (quoted.includes("=") && known.includes(flag))
+    return { message: `${flag} takes no value`, hint: `use ${flag} or ${negated(flag)}` };
+  if (keyFlags.includes(flag)) return { message, hint: keyHint(known, program) };
+  const isArgument = command?.positionals.some(
+    ({ word, name }) =>
+      `--${word.replaceAll("_", "-")}` === flag || command.params[name]?.meant?.includes(flag),
+  );
+  if (isArgument) return { message, hint: `it is an argument: ${usageHint(failure)}` };
+  if (known.includes(negated(flag)) && !known.includes(flag))
+    return { message, hint: `that is the default, which ${negated(flag)} turns off` };
+  const listed = flags.find(({ meant }) => meant?.includes(flag));
+  const near = listed?.long ?? didYouMean(flag, [...known, "--help"]);
+  if (near !== undefined) return { message, hint: `did you mean ${near}?` };
+  const help = commandLine(nameOf(node), [], { help: true });
+  const own = command ? ownFlags(command).map(({ long }) => long) : [];
+  return { message, hint: `run ${help} to list the flags${inBrackets(own)}` };
+}
+
+const negated = (flag: string): string => flag.replace(/^--(no-)?/, "--no-");
+
+/** How a key is given without others on the machine reading it. */
+const keyHint = (known: readonly string[], program: string): string =>
+  known.includes("--key-file")
+    ? "use --key-file FILE (- for stdin) or --key-command COMMAND"
+    : `store keys with ${commandLine(`${program} login`)}, or set ${program === "kb" ? "KB_KEY" : "KB_APP_KEY"}: others on this machine could read them here`;

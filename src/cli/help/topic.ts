@@ -1,7 +1,7 @@
 import { CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { commandsBelow, startsWith, wordBelow } from "../parse/command.ts";
+import { commandsBelow, wordBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { helpFor } from "./help.ts";
 import { topicNames } from "./groups.ts";
@@ -74,9 +74,8 @@ async function unknownTopic(
   commands: readonly Command[],
 ): Promise<CliError> {
   const [first = ""] = words;
-  const { meantLine } = await import("../errors/meant-line.ts");
-  const meant = meantLine([program], words, commands);
-  const command = meant && commands.find((each) => startsWith(meant, each.words));
+  const { meantCommand } = await import("../errors/matcher.ts");
+  const command = meantCommand([program, ...words], 1, commands)?.command;
   const known = [...topicNames, ...new Set(commands.map((command) => command.words[1] ?? ""))];
   const near = didYouMean(first, known);
   const topic = near === undefined || near === first ? undefined : near;

@@ -17,6 +17,8 @@ export interface Command {
   readonly words: readonly string[];
   readonly positionals: readonly Positional[];
   readonly summary: string;
+  /** Words of other programs for it. */
+  readonly meant: readonly string[];
   readonly about?: string | undefined;
   /** What it does, as a phrase: `rename tag {tag} to {name}`. */
   readonly action: string;
@@ -56,6 +58,7 @@ export function commandOf(spec: AnyOperation | Task): Command {
       return tokens.filter((token) => !isWord(token)).map((token) => positional(token, params));
     },
     summary: spec.summary ?? "",
+    meant: spec.meant ?? [],
     about: spec.about,
     action: spec.action ?? wraps?.action ?? "",
     done: row?.done ?? wraps?.done,

@@ -17,7 +17,7 @@ export interface SharedFlag extends Flag {
 }
 
 /** `key` differs from the name where a command's own flag would take the usual one (`--input`). */
-type Extras = Partial<Pick<SharedFlag, "repeats" | "repeatsFor" | "choices" | "key">>;
+type Extras = Partial<Pick<SharedFlag, "repeats" | "repeatsFor" | "choices" | "key" | "meant">>;
 
 /** Declares a flag by its usage, `-o, --output <format>`, from which its type follows. */
 function flag<const F extends string, const X extends Extras = Record<never, never>>(
@@ -74,7 +74,9 @@ export const changedKb = (command: Command): string | undefined =>
 /** Every shared flag by group, in the order of the help topic. */
 const groups = {
   Request: [
-    flag("-L, --limit <rows>", "Maximum number of rows to show", pages),
+    flag("-L, --limit <rows>", "Maximum number of rows to show", pages, {
+      meant: ["-n", "--page-size"],
+    }),
     flag("--all", "Read all pages", pages),
     flag("--page <number>", "Show one page, counted from 1", numbered),
     flag("--body <json>", "More fields of the request body (JSON, @file or -)", bodied),
@@ -84,16 +86,18 @@ const groups = {
       bodied,
       { repeats: true },
     ),
-    flag("--user <name>", "End user of the request", takesUser),
+    flag("--user <name>", "End user of the request", takesUser, { meant: ["--username"] }),
     flag(
       "--each <file>",
       "Run once per row of a CSV or JSON Lines file (- for stdin); columns are the arguments",
       takesEach,
+      { meant: ["--batch"] },
     ),
     flag(
       "--concurrency <max>",
       "Maximum number of parallel requests, 1 to 50 (default 8, or 1 if the order matters)",
       sendsMany,
+      { meant: ["--parallel", "-j"] },
     ),
     flag(
       "--errors-to <file>",
@@ -116,7 +120,9 @@ const groups = {
       // A plan consists of several requests.
       (command: Command) => sendsWrites(command) && !command.task?.plans,
     ),
-    flag("-y, --yes", "Skip confirmation prompts", ({ prompts }) => prompts),
+    flag("-y, --yes", "Skip confirmation prompts", ({ prompts }) => prompts, {
+      meant: ["--force", "-f"],
+    }),
     flag(
       "--backup",
       "Back up the knowledge base before and after, so that kb undo can take the command back",
@@ -133,13 +139,17 @@ const groups = {
   Output: [
     flag("-o, --output <format>", "Output format", formatted, {
       choices: (command?: Command) => formatsOf(command?.returns),
+      meant: ["--format", "-f"],
     }),
     flag("--json", "Same as -o json", formatted),
-    flag("--jq <filter>", "Filter the JSON with a jq expression; strings are printed raw", prints),
+    flag("--jq <filter>", "Filter the JSON with a jq expression; strings are printed raw", prints, {
+      meant: ["--template"],
+    }),
     flag(
       "--columns <paths>",
       "Columns to show, comma-separated; +NAME adds one to the default ones; list them with --columns help",
       (command) => prints(command) && command.returns.kind !== "report",
+      { meant: ["--fields"] },
     ),
     flag("--no-headers", "Omit the header row", prints),
     flag(
@@ -147,7 +157,7 @@ const groups = {
       "In csv and tsv: prefix cells with an apostrophe that a spreadsheet would run as formulas",
       ({ returns }) => formatsOf(returns).includes("csv"),
     ),
-    flag("--sort <column>", "Sort the rows by a column", lists),
+    flag("--sort <column>", "Sort the rows by a column", lists, { meant: ["--order-by"] }),
     flag("--reverse", "Reverse the sort order", lists),
     flag("--utc", "Show times in UTC", prints),
     flag("--relative", "Show times relative to now, such as 3m ago", prints),
@@ -159,20 +169,22 @@ const groups = {
     flag("--color <when>", "When to use color", always, {
       choices: () => ["always", "never", "auto"],
     }),
-    flag("-q, --quiet", "Hide progress and notices"),
+    flag("-q, --quiet", "Hide progress and notices", always, { meant: ["--silent", "-s"] }),
     flag(
       "-v, --verbose",
       "Show resolved names, requests and retries; -vv adds headers and bodies, -vvv causes and times",
       always,
-      { repeats: true },
+      { repeats: true, meant: ["--debug"] },
     ),
   ],
   Connection: [
-    flag("-p, --profile <name>", "Profile to use"),
+    flag("-p, --profile <name>", "Profile to use", always, { meant: ["--context"] }),
     flag("--app <name>", "Application of the profile", ({ key }) => key !== "dataset", {
       repeatsFor: (command: Command) => command.task?.manyApps === true,
     }),
-    flag("--base-url <url>", "Base URL of the API, ending in /v1"),
+    flag("--base-url <url>", "Base URL of the API, ending in /v1", always, {
+      meant: ["--url", "--host"],
+    }),
     flag("--retries <number>", "Number of retries (default 3, 0 disables)", sendsAny),
     flag("--connect-timeout <duration>", "Connection timeout (default 10s)", sendsAny),
     flag(
@@ -245,6 +257,8 @@ export interface Flag {
   /** Its value where it is given without one. */
   readonly bareValue?: string | undefined;
   readonly help: string;
+  /** Flags of other programs for the same. */
+  readonly meant?: readonly string[] | undefined;
   readonly repeats: boolean;
 }
 
@@ -268,7 +282,7 @@ export function ownFlags(command: Command): readonly OwnFlag[] {
 
 const readFlags = (command: Command): OwnFlag[] =>
   flagParams(command).flatMap(([name, param]): OwnFlag[] => {
-    const { help, many = false, range } = param;
+    const { help, many = false, range, meant } = param;
     const long = `--${flagOf(name, param)}`;
     const short = param.short && `-${param.short}`;
     const value = param.kind === "flag" ? undefined : placeholder(param);
@@ -280,6 +294,7 @@ const readFlags = (command: Command): OwnFlag[] =>
         role: "value",
         usage: short === undefined ? usage : `${short}, ${usage}`,
         repeats: many,
+        meant,
         long,
         short,
         value,

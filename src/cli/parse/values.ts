@@ -175,11 +175,9 @@ function flagValue(label: string, _: Param, text: string): boolean {
   throw invalidValue(label, text, "must be true or false");
 }
 
-/** Words of other programs are loaded for a wrong value only. */
-async function choiceValue(label: string, { choices = [] }: Param, text: string): Promise<string> {
+function choiceValue(label: string, { choices = [] }: Param, text: string): string {
   if (choices.includes(text)) return text;
-  const { meantChoice } = await import("./choice-words.ts");
-  const near = meantChoice(text, choices) ?? didYouMean(text, choices);
+  const near = didYouMean(text, choices);
   throw invalidValue(
     label,
     text,

@@ -2,7 +2,6 @@ import type { ApiClient } from "../../api/client.ts";
 import type { Context } from "../../commands/task/command-spec.ts";
 import { runsOfMachine } from "../../commands/wf/index.ts";
 import type { Settings } from "../../config/settings.ts";
-import { commandLine } from "../../lib/command-line.ts";
 import { collect } from "../../lib/collect.ts";
 import type { Values } from "../../api/request.ts";
 import { isObject, own } from "../../lib/json.ts";
@@ -11,7 +10,7 @@ import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { rulesOf } from "../parse/command-list.ts";
 import { helpHint } from "../parse/input.ts";
-import type { Lookup, SwappedLine } from "../../resolve/listings.ts";
+import type { Lookup } from "../../resolve/listings.ts";
 import type { Resolved } from "../../resolve/resolve-names.ts";
 
 type ResolvedRefs = Map<Noun | ListedNoun, Resolved>;
@@ -89,7 +88,6 @@ export function lookupOf(source: {
   const lists = new Map<string, Promise<unknown[]>>();
   return {
     effect: source.command.effect,
-    swapped: (typed) => swappedLine(source.command, typed),
     async *rows(row, input) {
       if (row.returns.kind !== "list") {
         yield* source.api.rows(row, input);
@@ -112,15 +110,4 @@ export function lookupOf(source: {
     trace: context.trace,
     notice: context.notice,
   };
-}
-
-function swappedLine({ words, positionals }: Command, typed: Values): SwappedLine | undefined {
-  const names = positionals.map(({ name }) => name);
-  const hasFlags = Object.keys(typed).some((name) => !names.includes(name));
-  const args = names.flatMap((name) => [typed[name] ?? []].flat().map(String));
-  const [first, second = "KB", ...rest] = args;
-  if (hasFlags || first === undefined || second.includes("=")) return undefined;
-  const isQuery = positionals[1]?.word === "query";
-  const asQuery = isQuery ? commandLine(words.join(" "), ["KB", args.join(" ")]) : undefined;
-  return { asQuery, line: commandLine(words.join(" "), [second, first, ...rest]), first: second };
 }

@@ -148,6 +148,8 @@ export interface TaskSpec<P extends Params = Params> {
   /** The flag with which the command above it is this one: `kb sync --config FILE` is `kb sync run`. */
   readonly chosenBy?: `--${string}`;
   readonly summary: string;
+  /** Words of other programs for its last word, at most two, as in a row. */
+  readonly meant?: readonly string[];
   /** What it does, as in a row (default: that of the wrapped row). */
   readonly action?: string;
   /** Longer text of the help page, after the summary. */

@@ -29,6 +29,7 @@ export const backupParams = {
 export const kbBackup = task({
   command: "kb backup <dir> [kb...]",
   action: "back up to {dir}",
+  meant: ["save", "snapshot"],
   summary: "Back up knowledge bases to a directory, sharing what did not change",
   about:
     "Each run adds a snapshot; contents are stored once, under their SHA-256, so restic, rclone or git\ncan carry the directory on. Sends reads only, and downloads only what changed since the last snapshot.\nAn interrupted backup leaves the earlier snapshots as they are; the same command continues.",
@@ -151,6 +152,7 @@ export const pruneParams = {
     required,
     placeholder: "policy",
     many: true,
+    meant: ["--keep-last"],
   }),
   dry_run: local.flag("Show what would be removed", { short: "n" }),
 };
@@ -193,6 +195,7 @@ const records = withNamePath(
 export const kbUndo = task({
   command: "kb undo",
   action: "take back the last command",
+  meant: ["revert", "rollback"],
   summary: "Take back the last command that was run with --backup",
   about:
     "Makes documents, chunks, metadata, tags and settings what they were before the command. It changes\nonly what the command changed, and only where that is still what the command left; otherwise it\nlists the differences and changes nothing. IDs, hit counts and times do not come back, nor do\npermissions of selected members. After an interruption, the same command continues.",

@@ -33,6 +33,7 @@ export const checkParams = {
 export const kbCheck = task({
   command: "kb check [kb...]",
   action: "check knowledge bases",
+  meant: ["audit"],
   summary: "Find what is wrong in knowledge bases, each with its repair",
   about:
     "Finds documents in error, stuck, paused, empty or without chunks, contents that two documents have,\nchunks that are not indexed, models that are not active, searches that fail, and sync marks that\ncontradict the content. Reads only: one request per 100 documents for the list and one for the\ncontents, one per document for chunks, and one search. What it could not check is a row, too.",
@@ -80,6 +81,7 @@ export const healParams = {
 export const kbHeal = task({
   command: "kb heal <kb>",
   action: "heal knowledge base {kb}",
+  meant: ["reindex", "repair"],
   summary: "Index again what failed: documents in error, without chunks, and single chunks",
   about:
     "Replaces a document by a create of the same name, with the content that the server has of it. Before,\nits content and chunks are saved on this machine; afterwards edits of chunks are put back. A chunk\nthat was not indexed is added again at the end and then deleted, unless a new one would lack its\nsummary, attachments or edited child chunks. Nothing else is deleted, and disabled or archived\ndocuments are left as they are. An interrupted run is continued by the same command.",

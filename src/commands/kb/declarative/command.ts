@@ -23,6 +23,7 @@ import { changeResults, settingChanges, syncRequests, transferFlags } from "../c
 const kbFile = local.text("YAML file that describes a knowledge base", {
   required,
   placeholder: "file",
+  meant: ["-f", "--file"],
 });
 
 const planRows = withNamePath("name", list("", "action what name:name from to note"));
@@ -61,6 +62,7 @@ export const kbPlan = task({
 export const kbApply = task({
   command: "kb apply <file>",
   action: "apply {file}",
+  meant: ["deploy"],
   summary: "Create or update a knowledge base from a file",
   about:
     "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation, as are chunks changed by hand with --rewrite.",

@@ -66,6 +66,7 @@ export const docWait = task({
   command: "kb doc wait <kb> [doc...]",
   tool: {},
   action: "wait for documents {doc} in knowledge base {kb}",
+  meant: ["doc watch"],
   summary: "Wait until documents are indexed",
   about:
     "Waits for the given documents, for those of --batch, or for all documents of the knowledge\nbase. --timeout sets a deadline; without one it gives up after 30 minutes without progress.\nExits with code 9 if a document fails.",
@@ -142,7 +143,10 @@ export const downloadParams = {
     required,
     placeholder: "doc",
   }),
-  dir: local.text("Directory for the files", { placeholder: "dir" }),
+  dir: local.text("Directory for the files", {
+    placeholder: "dir",
+    meant: ["--out", "--output-dir"],
+  }),
   zip: local.text("ZIP file to write, - for stdout", { placeholder: "file" }),
   overwrite: local.flag("Overwrite files with different content"),
 };
@@ -174,6 +178,7 @@ export const catParams = {
 export const docCat = task({
   command: "kb cat <kb> <doc...>",
   action: "read document {kb}/{doc}",
+  meant: ["read", "print"],
   summary: "Print the content of documents",
   about:
     "Prints the file of each document, byte for byte, or its chunks in order if the server has no file of\nit. PDF and other binary files are not printed on a terminal; --chunks prints their text.",

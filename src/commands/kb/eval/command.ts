@@ -54,6 +54,7 @@ export const evalParams = {
 export const kbEval = task({
   command: "kb eval <kb> [questions]",
   action: "evaluate knowledge base {kb}",
+  meant: ["evaluate", "benchmark"],
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
     'Questions are JSON Lines, CSV or a YAML list with the fields question; documents (names, IDs or paths, in\nCSV separated by ;; or grades: {"a.md": 2}), text (in a chunk) or passages (quoted texts, half in a\nchunk); max_rank (the last rank that will do), filter and id; or BEIR and TREC files, or tests of a\nsuite (YAML) with a search here. "documents": [] means that finding nothing is right.\n\nFigures, also of --fail-if, are recall@k, precision@k, hit_rate@k, ndcg@k, map, mrr, context_chars,\nlatency_p50, latency_p95, failed (searches) and missed (questions); with --baseline changes:\n\'mrr.change<-0.02\'. --k is 1, 3, 5 and 10 by default, and those of conditions.',

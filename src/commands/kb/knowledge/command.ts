@@ -28,15 +28,19 @@ export const kbOpen = task({
 });
 
 export const searchFlags = {
-  search_method: local.choice(searchMethods, "Search method"),
-  top_k: local.integer("Maximum number of chunks", { range: [1, 100] }),
-  score_threshold: local.number("Minimum score", { range: [0, 1] }),
+  search_method: local.choice(searchMethods, "Search method", { meant: ["--method", "--mode"] }),
+  top_k: local.integer("Maximum number of chunks", { range: [1, 100], meant: ["--limit", "-n"] }),
+  score_threshold: local.number("Minimum score", {
+    range: [0, 1],
+    meant: ["--threshold", "--min-score"],
+  }),
 } as const;
 
 export const searchParams = { ...searchKnowledgeBase.params, ...searchFlags };
 
 export const kbSearch = task({
   command: "kb search <kb> <query>",
+  meant: ["retrieve", "hit-testing"],
   summary: "Search a knowledge base for matching chunks",
   about:
     "Uses the search settings of the knowledge base; flags override single settings. Economy indexing\nsupports keyword search only.",

@@ -16,6 +16,7 @@ export const lintParams = {
 export const kbLint = task({
   command: "kb lint <dir>",
   action: "check files in {dir}",
+  meant: ["validate"],
   summary: "Check the files of a directory before upload",
   about:
     "Sends nothing. An error is a file that would be rejected, truncated or confused with another one; a\nwarning is a file that would be imported badly. Errors exit with code 14. Hidden files and those\nof .gitignore and .kbignore are skipped. Texts are split with the given rule, or the automatic one, to\nfind sentences and tables that are cut, and words and characters that the chunks will lack; `kb chunk\npreview` shows the chunks.",

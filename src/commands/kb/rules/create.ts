@@ -7,7 +7,6 @@ import { askChoice, ask } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { activeModels } from "../models/index.ts";
 import { isUuid } from "../../../lib/text.ts";
-import { givenFlags } from "./document-values.ts";
 import { createKnowledgeBase } from "../../../operations/knowledge.ts";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -68,56 +67,12 @@ export async function noticeOpenTechnique(kb: unknown, context: Context): Promis
   );
 }
 
-/** The error for a knowledge base that is not found, with the right order if the arguments are swapped. */
-export async function withOrder(
-  error: unknown,
-  { dataset_id, directory, ...others }: Values,
-  { host, resolveId, options }: Context,
-  command: string,
-): Promise<CliError> {
-  if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
-  const isDirectory = async (path: unknown) =>
-    (await host.files.stat(String(path)))?.isDirectory === true;
-  if ((await isDirectory(directory)) || /^\w+:\/\//.test(String(directory))) return error;
-  const isSwapped =
-    (await isDirectory(dataset_id)) ||
-    (await resolveId("kb", String(directory)).catch(() => undefined)) !== undefined;
-  if (!isSwapped) return error;
-  // Without --dry-run, the line would make changes.
-  const flags = givenFlags({ ...others, ...(options.dryRun && { dry_run: true }) });
-  const right = commandLine(command, [String(directory), String(dataset_id)], flags);
-  return error.with({ hint: `the knowledge base comes first: ${right}` });
-}
-
-/** The error for a knowledge base that is not found, with the right order if the directory is named second. */
-export async function withBackupOrder(error: unknown, input: Values, { host }: Context) {
-  const [name = "", ...others] = [input["dataset_id"] ?? []].flat().map(String);
-  const directory = String(input["directory"]);
-  const exists = await host.files.stat(directory);
-  const isSwapped = error instanceof CliError && error.kind === "not-found" && !exists;
-  if (!isSwapped || others.length > 0) return error;
-  return error.with({
-    hint: `the directory comes first: ${commandLine("kb backup", [name, directory])}`,
-  });
-}
-
-/** The error for a knowledge base that is not found, with the right order if the query is one. */
-export async function withSearchOrder(error: unknown, input: Values, { resolveId }: Context) {
-  if (!(error instanceof CliError) || error.kind !== "not-found") return error;
-  const { dataset_id, query } = input;
-  const found = await resolveId("kb", String(query)).catch(() => undefined);
-  if (found === undefined) return error;
-  return error.with({
-    hint: `the knowledge base comes first: ${commandLine("kb search", [String(query), String(dataset_id)])}`,
-  });
-}
-
 /**
  * Creates the knowledge base that a sync did not find, if the prompt on a terminal is confirmed; returns the
  * values with its ID. Throws the error otherwise.
  */
-export async function createMissing(thrown: unknown, input: Values, context: Context) {
-  const error = await withOrder(thrown, input, context, "kb sync");
+export async function createMissing(error: unknown, input: Values, context: Context) {
+  if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
   const { host, options } = context;
   const [name, directory] = [String(input["dataset_id"]), String(input["directory"])];
   const hasFiles = (await host.files.stat(directory))?.isDirectory === true;

@@ -14,33 +14,14 @@ import type { InputOf } from "../../../operations/operation.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Values as the flags of a line; false is that of a flag that is turned off. */
-export const givenFlags = (values: Values): Parameters<typeof commandLine>[2] =>
-  Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]): [string, true | string[]][] => {
-      const flag = name.replaceAll("_", "-");
-      if (typeof value === "boolean") return [[value ? flag : `no-${flag}`, true]];
-      const texts = [value ?? []].flat().filter((each) => !isObject(each));
-      return texts.length > 0 ? [[flag, texts.map(String)]] : [];
-    }),
-  );
-
 /** Throws usage for directories, which another command takes, and for files that no search would find. */
 export async function rejectUnfit(
-  { dataset_id, file, ...others }: Values,
+  { dataset_id, file }: Values,
   stat: Parameters<NonNullable<CommandRules["checkPaths"]>>[1],
 ): Promise<void> {
   const paths = [file ?? []].flat().map(String);
   for (const path of paths) {
     const found = await stat(path);
-    const swapped = !found && paths.length === 1 ? await stat(String(dataset_id)) : null;
-    if (swapped) {
-      const right = swapped.isFile ? "kb doc upload" : "kb sync";
-      throw usage(
-        `${path}: file not found`,
-        `the knowledge base comes first: ${commandLine(right, [path, String(dataset_id)], swapped.isFile ? givenFlags(others) : {})}`,
-      );
-    }
     if (found?.isFile && found.size === 0)
       throw usage(`${path} is empty`, "no search would find it; write something into it first");
     if (!found?.isDirectory) continue;
@@ -49,28 +30,6 @@ export async function rejectUnfit(
       `to upload its files, run ${commandLine("kb sync", [String(dataset_id ?? ""), path])}`,
     );
   }
-}
-
-/** Throws usage for a file in the place of a name: an upload takes it. */
-export async function rejectFile(
-  { dataset_id, name, text }: Values,
-  stat: Parameters<NonNullable<CommandRules["checkPaths"]>>[1],
-): Promise<void> {
-  if (text !== undefined) return;
-  const names = [String(dataset_id), String(name)];
-  const isFile = async (path = "") => (await stat(path))?.isFile === true;
-  if ((await stat(names[1] ?? ""))?.isDirectory)
-    throw usage(
-      "--text or --text-file is required",
-      `directories are synced: ${commandLine("kb sync", names)}`,
-    );
-  const isSwapped = await isFile(names[0]);
-  if (!isSwapped && !(await isFile(names[1]))) return;
-  const [kb = "", file = ""] = isSwapped ? names.toReversed() : names;
-  throw usage(
-    "--text or --text-file is required",
-    `to upload the file ${file}: ${commandLine("kb doc upload", [kb, file])}`,
-  );
 }
 
 /** Throws usage for a document in the place of a batch, which is a number. */
@@ -82,27 +41,6 @@ export async function requireBatch({ input, resolved }: Filling): Promise<Values
       `an upload prints its batch; for a document: ${commandLine("kb doc wait", [String(dataset_id), String(batch)])}`,
     );
   return resolved();
-}
-
-/** The error for documents that were not found, where the value of a field stands in the place of their names. */
-export function asValues(error: unknown, input: Values): unknown {
-  if (!(error instanceof CliError) || !/^documents? /.test(error.message)) return error;
-  const { dataset_id, document_id, set, unset } = input;
-  // `owner:kim` is written so elsewhere.
-  const words = [document_id ?? []]
-    .flat()
-    .map((word) => String(word).replace(/^(?!id:|name:)(\w+):(?!\/)/, "$1="));
-  const values = words.filter((word) => word.includes("="));
-  // `set Handbook a.md team hr`
-  const pair = words.length > 2 && (set ?? unset) === undefined ? words.slice(-2) : [];
-  const isPair = values.length === 0 && pair.length > 0 && !pair.join("").includes(".");
-  if (values.length === 0 && !isPair) return error;
-  const assigned = isPair ? [pair.join("=")] : values;
-  const names = isPair ? words.slice(0, -2) : words.filter((word) => !values.includes(word));
-  const documents = names.length > 0 ? names : ["DOC"];
-  const flags = { set: [...[set ?? []].flat().map(String), ...assigned] };
-  const line = commandLine("kb metadata set", [String(dataset_id), ...documents], flags);
-  return error.with({ hint: `to set values: ${line}` });
 }
 
 /** Tells a replacement: the answer to a create still has the number of words of the content before (server §9.1). */

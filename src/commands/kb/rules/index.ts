@@ -26,24 +26,8 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb sync": {
     missing: async (...args) => (await import("./create.ts")).createMissing(...args),
   },
-  "kb backup": {
-    missing: async (...args) => {
-      throw await (await import("./create.ts")).withBackupOrder(...args);
-    },
-  },
-  "kb search": {
-    missing: async (...args) => {
-      throw await (await import("./create.ts")).withSearchOrder(...args);
-    },
-  },
-  "kb status": {
-    missing: async (...args) => {
-      throw await (await import("./create.ts")).withOrder(...args, "kb status");
-    },
-  },
   "kb doc add": {
     next,
-    checkPaths: async (...args) => (await documents()).rejectFile(...args),
     explain: async (...args) => (await documents()).tellReplaced(...args),
     fill: async (filling) => (await documents()).fillAdded(filling),
   },
@@ -66,11 +50,6 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb doc delete": { deletion: async (...args) => (await deletions()).ofDocument(...args) },
   "kb chunk update": {
     fill: async (filling) => (await documents()).fillChunk(filling),
-  },
-  "kb metadata set": {
-    missing: async (error, input) => {
-      throw (await documents()).asValues(error, input);
-    },
   },
   "kb metadata delete": {
     deletion: async (...args) => (await deletions()).ofMetadataField(...args),

@@ -90,6 +90,7 @@ export const exportParams = {
 export const kbExport = task({
   command: "kb export <kb> <dir>",
   action: "export knowledge base {kb}",
+  meant: ["dump", "fetch"],
   summary: "Export a knowledge base to a directory",
   about:
     "Writes the documents, byte for byte, their chunks, and a manifest with settings, metadata, tags and\nchecksums. Unchanged documents are not downloaded again. Earlier files are removed last, so an\ninterrupted export leaves the previous one intact. Prints the files of documents that changed.",
@@ -149,6 +150,7 @@ export const copyParams = {
 export const kbCopy = task({
   command: "kb copy <kb>",
   action: "copy knowledge base {kb}",
+  meant: ["cp", "clone"],
   summary: "Copy a knowledge base, also to another workspace",
   about: "Exports to a temporary directory, then imports with the settings of --to-profile.",
   parallel: true,
@@ -175,6 +177,7 @@ export const verifyParams = {
 export const kbVerify = task({
   command: "kb verify <a> <b>",
   action: "compare {a} with {b}",
+  meant: ["diff", "compare"],
   summary: "Compare two knowledge bases or exports byte by byte",
   about:
     "Each side is a knowledge base or the directory of an export. Lists differences in documents,\ncontent, status, metadata, fields, tags and settings, and exits with code 14 if there are any. With\n--chunks, also in content, answers, keywords, order and child chunks; those that no import can remove\nare listed as not importable and do not count. -o html shows the words that differ.",

@@ -32,7 +32,9 @@ const comparedParams = {
   prefix: local.text("Prefix of paths, e.g. of a second directory", {
     placeholder: "prefix",
   }),
-  prune: local.flag("Delete documents whose file no longer exists"),
+  prune: local.flag("Delete documents whose file no longer exists", {
+    meant: ["--delete", "--mirror"],
+  }),
   adopt: local.flag("Take over documents that have the name of a file"),
   checksum: local.flag("Read every file, also with a known fingerprint"),
   max_size: local.text("Skip larger files, e.g. 5MB", { placeholder: "size" }),
@@ -71,6 +73,7 @@ const watchedRows = onTerminal(
 export const kbSync = task({
   command: "kb sync <kb> <source>",
   action: "sync {source} to knowledge base {kb}",
+  meant: ["push", "watch"],
   summary: "Sync a directory or another source to a knowledge base",
   about:
     "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same, and so is one of another source. If --rewrite would drop chunks that were edited,\nadded, disabled or removed by hand, the command names them and asks.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",

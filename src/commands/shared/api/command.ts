@@ -26,6 +26,7 @@ export const apiParams = {
 export const api = task({
   command: "api [method] <path>",
   action: "send request",
+  meant: ["curl", "request"],
   summary: "Send a request to any path below the base URL",
   about:
     "Fields become the query of a GET request and the JSON body of others. kb sends the knowledge key,\nwf the application key.",

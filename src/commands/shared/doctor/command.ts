@@ -18,6 +18,7 @@ export const doctorParams = {
 export const doctor = task({
   command: "doctor",
   action: "run diagnostics",
+  meant: ["ping", "health"],
   summary: "Diagnose configuration and connectivity",
   about:
     "Changes nothing. Each check that fails names the next step.\n\n--capabilities requests IDs that do not exist to detect supported routes: kb with the knowledge key,\nwf with the application key. Write-only features are judged by the server version.\n\n--last-error sends nothing. The state directory keeps the last 20 errors of requests and internal\nerrors: command line, error, last requests, and the failed request as a curl command. Credentials\nare redacted, long words truncated, and bodies reduced to fields and lengths. KB_KEEP_ERRORS=0\ndisables this log.",

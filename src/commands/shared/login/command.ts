@@ -33,6 +33,7 @@ export const loginParams = {
 export const signIn = task({
   command: "login [name]",
   action: "sign in to {name}",
+  meant: ["auth login", "profile add"],
   summary: "Sign in: check an address and a key, and store them",
   about:
     "Asks for the address of the server and for the key, which is not shown, and checks both with a\nread. Without a terminal, the address comes from --base-url and the key from a file (- for stdin) or\nfrom a command that prints it, never from the command line; if the check fails, nothing is stored.\n\nA profile has one knowledge key, which kb asks for, and application keys by name, which wf asks for\n(--app; by default the name that the server shows). Keys are stored in the OS keyring if available, otherwise\nin the profile file. Everything else in the profile is kept. A key that is bound to some knowledge\nbases cannot list them: name them with --kb.",
@@ -52,6 +53,7 @@ export const signIn = task({
 export const profileList = task({
   command: "profile list",
   action: "list profiles",
+  meant: ["keys", "get-contexts"],
   summary: "List the stored profiles (keys masked)",
   params: {},
   returns: withNamePath("name", list("", "name default base_url key default_app read_only")),
@@ -73,6 +75,7 @@ export const profileShow = task({
 export const profileUse = task({
   command: "profile use <name>",
   action: "set default profile to {name}",
+  meant: ["switch", "use-context"],
   summary: "Set the default profile, and with --app the application that wf uses without it",
   params: { name: local.text("Name of the profile", { required }) },
   returns: noContent,
@@ -84,6 +87,7 @@ export const profileUse = task({
 export const profileRemove = task({
   command: "profile remove <name>",
   action: "remove profile {name}",
+  meant: ["logout", "auth logout"],
   summary: "Remove a profile and its keys",
   params: { name: local.text("Name of the profile", { required }) },
   returns: noContent,
@@ -95,6 +99,7 @@ export const profileRemove = task({
 export const configExplain = task({
   command: "config explain",
   action: "read configuration",
+  meant: ["whoami", "auth status"],
   summary: "Show every setting and its source (keys masked)",
   params: {},
   returns: withNamePath("setting", list("", "setting value source")),

@@ -24,6 +24,7 @@ export const workflowOpen = task({
 export const appInfo = task({
   command: "wf app info",
   tool: {},
+  meant: ["info"],
   summary: "Show the name, mode and inputs of the application",
   params: {},
   returns: withNamePath(

@@ -35,6 +35,7 @@ function replyOutput(
 
 export const completionCreate = task({
   command: "wf text create",
+  meant: ["completion-messages", "generate"],
   summary: "Generate text with a text generation application",
   about:
     "Streams the text; -o json prints it when it is complete. --query is also sent as an input if the\napplication's form has a field of that name. Exits with code 9 if the model fails.",
@@ -94,6 +95,7 @@ export const chat = task({
 
 export const chatSend = task({
   command: "wf chat send <query>",
+  meant: ["ask", "chat-messages"],
   summary: "Send a message to a chat application",
   about:
     "Streams the text of the reply; -o json prints the response when it is complete, -o jsonl the events.\nIf the connection is lost, the rest of a chatflow comes from its run; other applications lose what they\nhad not sent (13). The message is never sent twice. Sources, and the command that continues the\nconversation, are printed to stderr. Exits with code 9 if the model fails, 7 if it limits its rate.",

@@ -14,12 +14,13 @@ export const eventsParams = {
     placeholder: "run",
     listed: "run",
   }),
-  follow: local.flag("Reconnect until the run has ended", { short: "F" }),
+  follow: local.flag("Reconnect until the run has ended", { short: "F", meant: ["--watch", "-w"] }),
   through_pauses: local.flag("Keep following while the run is paused"),
   no_snapshot: local.flag("Show new events only"),
   only: local.text("Only these kinds of events, comma-separated", {
     placeholder: "kinds",
     many: true,
+    meant: ["--type", "--filter"],
   }),
   text: local.flag("Print only the generated text"),
   reasoning: local.flag("Print only the reasoning, or both with --text"),
@@ -31,6 +32,7 @@ export const eventsParams = {
 
 export const workflowEvents = task({
   command: "wf events [run...]",
+  meant: ["tail", "watch"],
   summary: "Show the events of runs as they arrive",
   about:
     "Starts with the events so far. Without --follow it reads the stream once; with --follow it reconnects\nuntil the run has ended and shows each event once. Events that are lost on reconnecting are marked\n(_gap) and completed from the run's outputs at the end (_gap_filled). The exit code is the outcome\nof the run; the worst one of several runs.",

@@ -40,6 +40,7 @@ export const formShow = task({
 
 export const formSubmit = task({
   command: "wf form submit [token]",
+  meant: ["approve", "reject"],
   summary: "Submit the form of a paused run so that it continues",
   about:
     "On a terminal it shows the form and prompts for the action and for missing inputs. Inputs are\nchecked against the form; files are uploaded first.",

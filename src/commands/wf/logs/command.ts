@@ -60,6 +60,7 @@ export const logsParams = {
 export const workflowLogs = task({
   command: "wf logs",
   tool: { without: ["follow"] },
+  meant: ["list", "runs"],
   summary: "List the runs of the workflow, newest first",
   about:
     "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes. It starts with the newest 20 (--limit), or all since --since; json\nand --jq then handle one run at a time.",

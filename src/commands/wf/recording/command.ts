@@ -49,6 +49,7 @@ export const timelineParams = {
 export const workflowTimeline = task({
   command: "wf timeline [run]",
   action: "build timeline of {run}",
+  meant: ["trace", "nodes"],
   summary: "Show when each node of a run started and finished",
   about:
     "Reads a recording, or follows an active run until it ends or pauses: the server reports nodes only\nwhile a run is active. Loops of more than five rounds have one row per node.",
@@ -75,6 +76,7 @@ export const diffParams = {
 export const workflowDiff = task({
   command: "wf diff <a> <b>",
   action: "compare {a} with {b}",
+  meant: ["compare"],
   summary: "Compare two runs: status, path, time, tokens, outputs",
   about:
     "The server has no nodes of a finished run: without a recording only status, time, tokens and outputs\nare compared. With --exit-code, a difference in status, path (which nodes ran and how they ended),\noutputs or text exits with code 14, as do a path or outputs that cannot be compared. Replies of chats\nwithout nodes are compared by status and text. Differences in time do not count.",

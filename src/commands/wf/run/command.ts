@@ -27,12 +27,17 @@ import { recordingParams } from "../recording/index.ts";
 export const runParams = {
   workflow_id: local.uuid("Published version of the workflow (default: newest)"),
   input: assignedInput,
-  inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
+  inputs: local.json("All inputs as one object", {
+    shape: { kind: "object" },
+    meant: ["--params", "--data"],
+  }),
   files: local.json("Input files: [{type, transfer_method, upload_file_id}]", {
     shape: { kind: "list", of: { kind: "object" } },
   }),
   blocking: local.flag("Wait for one response instead of streaming"),
-  detach: local.flag("Start the run, print its ID and exit"),
+  detach: local.flag("Start the run, print its ID and exit", {
+    meant: ["--background", "--async"],
+  }),
   through_pauses: local.flag("Keep following while the run is paused"),
   answer: local.text("JSON file that fills in a form: {action, inputs, node}", {
     placeholder: "file",
@@ -140,6 +145,7 @@ export const workflowRetry = task({
 export const workflowShow = task({
   command: "wf show [run]",
   tool: {},
+  meant: ["status", "result"],
   summary: "Show a run with its inputs and outputs",
   params: { workflow_run_id },
   returns: getWorkflowRun.returns,

@@ -50,6 +50,7 @@ export const statsParams = {
   from: local.file("Read runs from a file of `wf logs -o jsonl`"),
   by: local.choice([...groupings, ...units], "Also show statistics for each of these", {
     many: true,
+    meant: ["--group-by", "--interval"],
   }),
   top: local.integer("Maximum rows of each list (default 10)", { range: [1, 10_000] }),
   no_compare: local.flag("Do not compare with the preceding period"),
@@ -64,6 +65,7 @@ export const workflowStats = task({
   command: "wf stats",
   tool: {},
   action: "compute statistics",
+  meant: ["metrics", "statistics"],
   summary: "Show statistics about the runs of the workflow",
   about:
     "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares,\ntimes and tokens are of runs that have ended; percentiles use the nearest rank. Runs that were\npaused are in no time: the server does not store how long they waited. The preceding period of the same length is read for comparison.\n\nA terminal shows one screen, with hours, days or months only if --by asks for them; -o wide shows all\ntables.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",

@@ -28,6 +28,7 @@ export const resultParams = {
   history: local.text("Directory of results to which these are added", { placeholder: "dir" }),
   junit: local.text("JUnit report to write, one case per test", {
     isOutputPath: true,
+    meant: ["--reporter"],
   }),
 } as const;
 
@@ -40,6 +41,7 @@ export const testRunParams = {
   only: local.text("Only tests with this tag or part of a name", {
     many: true,
     placeholder: "tag|name",
+    meant: ["--tag", "--filter"],
   }),
   failed_from: local.text("Only tests that did not pass in these results of --save", {
     placeholder: "file",
@@ -55,7 +57,7 @@ export const testRunParams = {
     placeholder: "what",
   }),
   allow_run: local.flag("Run the programs that checks of the suites name"),
-  fail_fast: local.flag("Ask nothing more after the first failure"),
+  fail_fast: local.flag("Ask nothing more after the first failure", { meant: ["--bail", "-x"] }),
   shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),
   reuse: local.text("Take answers from these results of --save", {
     placeholder: "file",
@@ -71,6 +73,7 @@ export const testRunParams = {
 export const testRun = task({
   command: "wf test run <suite...>",
   action: "run tests",
+  meant: ["evaluate", "eval"],
   summary: "Run suites of tests against applications",
   about:
     "A suite has tests: questions to an application and what is expected of the answers. Its keys: `wf test schema`,\n`wf help conditions`. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline or --against it\nexits with 14 if the suite as a whole or a test passes less often than chance explains, or a test is gone.\nTests that miss what they passed are asked again first.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and asks nothing twice whose\nanswer it has recorded. -o jsonl prints each result as soon as it is known.",
@@ -149,6 +152,7 @@ export const testPlanParams = {
 export const testPlan = task({
   command: "wf test plan <suite...>",
   action: "plan repeats",
+  meant: ["validate", "lint"],
   summary: "Show how many repeats a comparison needs",
   about:
     "For a fall of all tests by 10 or 20 points, and of one test from 100 % to 50 % or to 0 %: the fewest\n--repeat and --confirm with which `wf test run --baseline` or --against finds it with that chance. Sends nothing.",

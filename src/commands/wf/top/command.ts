@@ -13,6 +13,7 @@ export const topParams = { all_apps: local.flag("Show all applications of the pr
 export const workflowTop = task({
   command: "wf top",
   action: "show active runs",
+  meant: ["ps", "monitor"],
   summary: "Show active runs, recent failures and waiting forms, live",
   about:
     "Shows runs that are running or paused with their nodes, failures of the last hour, and how long runs\ntook; --app can be repeated. Keys: up and down select a run, f follows its events, a answers its form,\no opens its page, q quits, ? explains them. In a pipe, or with KB_ACCESSIBLE, it prints a report every\nten seconds.",

@@ -35,6 +35,7 @@ export const testAcceptParams = {
 export const testAccept = task({
   command: "wf test accept <results>",
   action: "accept answers",
+  meant: ["test approve", "test update"],
   summary: "Write changed answers into their suites as the expected ones",
   about:
     "Replaces the key answer of the tests, or adds the answer to a list; all else in the file stays as it\nis. A test without an expected answer gets one only if it is named.",

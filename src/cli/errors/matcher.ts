@@ -1,0 +1,170 @@
+/* Which command is meant by words that no command has: known words of other programs, groups, and typing errors. */
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { own } from "../../lib/json.ts";
+import { isRequired, flagOf, flagParams, placeholder } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
+import { shownLine } from "../../lib/command-line.ts";
+import { parseLine } from "../parse/parser.ts";
+import { groupsOfNouns, verbs } from "./known-words.ts";
+
+type Words = readonly string[];
+type Commands = readonly Command[];
+
+/** A command, and the words that follow it. */
+export interface Meant {
+  readonly command: Command;
+  readonly rest: Words;
+}
+
+/** Words that are read as words of commands: nouns, a verb, and another noun. */
+const LONGEST = 4;
+
+/**
+ * The command that the words of a line are meant for. More than the first `known` of them, the program included,
+ * must be words of the command, in any order: `["kb", "get", "documents", "Handbook"]` is `kb doc list`.
+ */
+export function meantCommand(line: Words, known: number, commands: Commands): Meant | undefined {
+  const flagAt = line.findIndex((word) => word.startsWith("-"));
+  const plain = flagAt === -1 ? line.length : flagAt;
+  for (let length = Math.min(plain, LONGEST + 1); length > known; length--) {
+    const found = bestFor(line.slice(0, length), line.slice(length, plain), commands);
+    if (found) return { command: found, rest: line.slice(length) };
+  }
+  return undefined;
+}
+
+/** The known word that a misspelled one is nearest to; undefined if it goes far beyond it. */
+export function nearWord(word: string, known: Words): string | undefined {
+  const near = didYouMean(word, known);
+  return near === undefined || word.length - near.length > 2 ? undefined : near;
+}
+
+/** The command that words name: by an entry, exactly, as the list or sheet of a noun, or by a word of one group alone. */
+function bestFor(words: Words, args: Words, commands: Commands): Command | undefined {
+  const [program = "", ...spoken] = words.map(written);
+  const readings = readingsOf(program, spoken);
+  const isOne = (path: Words) => readings.some((each) => sameWords(each, path));
+  // `get logs`: what a noun lists or shows may be a command without a verb.
+  const isRead = (path: Words) =>
+    readings.some((each) => each.some(isSheet) && sameWords(each.filter(isNoSheet), path));
+  const of = commands.filter((each) => each.words[0] === program);
+  const others = spoken.filter(
+    (word) => own(groupsOfNouns[program] ?? {}, word.replace(/s$/, "")) !== "",
+  );
+  const said = [spoken.join(" "), others.join(" ")];
+  const byEntry = of.filter((each) => entriesOf(each).some((entry) => said.includes(entry)));
+  const exact = of.filter(({ words: [, ...path] }) => isOne(path));
+  const implied = of.filter(({ words: [, ...path], positionals, effect }) => {
+    const isMeant = isSheet(path.at(-1) ?? "") ? isOne(path.slice(0, -1)) : isRead(path);
+    return effect === "reads" && isMeant && args.length <= positionals.length;
+  });
+  const byLast = of.filter(({ words: path, effect }) => {
+    const isBelow = path.length === 3 && effect !== "destroys";
+    return isBelow && spoken.length === 1 && path.at(-1) === spoken[0];
+  });
+  return (
+    fitting(byEntry, args) ??
+    fitting(exact, args) ??
+    fitting(implied, args) ??
+    (byLast.length === 1 ? byLast[0] : undefined)
+  );
+}
+
+const isSheet = (word: string): boolean => ["list", "show"].includes(word);
+const isNoSheet = (word: string): boolean => !isSheet(word);
+
+/** `hit_testing` and `hitTesting` as our commands are written. */
+const written = (word: string): string =>
+  word
+    .replace(/^ls$/, "list")
+    .replaceAll("_", "-")
+    .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** The words of other programs for a command, one alone and in its group: `cp`, `doc cp`; several as they are. */
+const entriesOf = ({ words, meant }: Command): Words =>
+  meant.flatMap((word) =>
+    word.includes(" ") ? [word] : [word, [...words.slice(1, -1), word].join(" ")],
+  );
+
+/** What spoken words are in our words, each once: `get documents` is `show doc` and `list doc`. */
+function readingsOf(program: string, spoken: Words): readonly Words[] {
+  const parts = spoken.length === 1 ? (spoken[0] ?? "").split("-") : spoken;
+  const all = [spoken, ...(parts.length > spoken.length && parts.length <= LONGEST ? [parts] : [])];
+  return all.flatMap((words) =>
+    words.reduce<readonly Words[]>(
+      (lines, word) =>
+        lines.flatMap((line) => meaningsOf(program, word).map((each) => [...line, ...each])),
+      [[]],
+    ),
+  );
+}
+
+/** What one word is in ours: itself, a verb, or the words of a group. */
+function meaningsOf(program: string, word: string): readonly Words[] {
+  const singular = word.replace(/s$/, "");
+  const table = groupsOfNouns[program] ?? {};
+  const group = own(table, word) ?? own(table, singular);
+  // The plural of a noun is never a verb: `wf runs` starts nothing.
+  const readings = [word, ...(group === undefined ? [singular] : []), ...(own(verbs, word) ?? [])];
+  const ours = group === undefined ? [] : [group];
+  return [...new Set(readings), ...ours].map((each) => each.split(" ").filter(Boolean));
+}
+
+/** Are the words the same in any order? A noun may stand twice: `kb dataset list`. */
+const sameWords = (one: Words, other: Words): boolean =>
+  one.length === other.length && one.toSorted().join(" ") === other.toSorted().join(" ");
+
+/** The first command that takes so many arguments, or else the first. */
+const fitting = (commands: Commands, args: Words): Command | undefined =>
+  commands.find((command) => takes(command, args.length)) ?? commands[0];
+
+function takes({ positionals }: Command, count: number): boolean {
+  const required = positionals.filter(({ optional }) => !optional).length;
+  const isOpen = positionals.some(({ variadic }) => variadic);
+  return count >= required && (isOpen || count <= positionals.length);
+}
+
+/** Is this a verb that groups have, here or in another program? */
+export const isVerb = (word: string): boolean =>
+  own(verbs, word) !== undefined ||
+  ["list", "show", "update", "rename", "copy", "export", "import"].includes(word);
+
+/**
+ * The line to type: the command with what followed, words in capitals for what is missing; its help where that
+ * cannot be parsed.
+ */
+export function proposal({ command, rest }: Meant, commands: Commands): string {
+  const flagAt = rest.findIndex((word) => word.startsWith("-"));
+  const args = flagAt === -1 ? rest : rest.slice(0, flagAt);
+  const missing = command.positionals
+    .filter(({ optional }) => !optional)
+    .slice(args.length)
+    .map(({ word }) => word.toUpperCase());
+  const flags = [...rest.slice(args.length), ...requiredFlags(command, rest)];
+  const line = [...command.words, ...args, ...missing, ...flags];
+  return shownLine(isValid(line, commands) ? line : [...command.words, "--help"]);
+}
+
+/** Flags that a command needs and a line has not, with words in capitals. */
+const requiredFlags = (command: Command, rest: Words): Words =>
+  flagParams(command).flatMap(([name, param]) => {
+    const flag = `--${flagOf(name, param)}`;
+    const isGiven = rest.some((word) => word === flag || word.startsWith(`${flag}=`));
+    const [value = "VALUE"] = /^[\w-]+$/.exec(placeholder(param)) ?? [];
+    return isRequired(param) && !isGiven ? [flag, value.toUpperCase()] : [];
+  });
+
+function isValid(line: Words, commands: Commands): boolean {
+  try {
+    const parsed = parseLine(line, commands);
+    if (parsed.kind !== "run") return false;
+    const { command, typed } = parsed;
+    const pairs = command.positionals.filter(
+      ({ name }) => command.params[name]?.placeholder === "name=value",
+    );
+    const texts = pairs.flatMap(({ name }) => [typed[name] ?? []].flat());
+    return texts.every((text) => String(text).includes("="));
+  } catch {
+    return false; // flags that exclude each other
+  }
+}
