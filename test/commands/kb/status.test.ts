@@ -53,9 +53,3 @@ test("-o json has counts; --exit-code tells a difference", async () => {
   });
   expect(err).toContain("differ");
 });
-
-test("swapped arguments are shown in their order", async () => {
-  const { exit, err } = await kb("status", docs, "Handbook");
-  expect(exit).toBe(3);
-  expect(err).toContain(`the knowledge base comes first: \`kb status Handbook ${docs}\``);
-});

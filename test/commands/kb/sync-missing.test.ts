@@ -33,15 +33,6 @@ test("a write names the command that creates the knowledge base, a read and a de
   expect((await kb(`sync Compani ${docs}`)).err).toContain('hint: did you mean "Company"?\n');
 });
 
-test("swapped arguments are shown in their order", async () => {
-  const { exit, err } = await kb(`sync ${docs} Company`);
-  expect(exit).toBe(3);
-  expect(err).toBe(
-    `error: knowledge base "${docs}" not found\n` +
-      `hint: the knowledge base comes first: \`kb sync Company ${docs}\`\n`,
-  );
-});
-
 test("on a terminal, sync creates the knowledge base after a yes", async () => {
   const questions: string[] = [];
   const line = `sync Newbase ${docs}`;
