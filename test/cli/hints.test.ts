@@ -195,7 +195,6 @@ const scenes: readonly Scene[] = [
   { line: "kb backup 'Hand book' $dir/bk2" },
   { line: "kb search thirty Bare" },
   { line: "kb help upload" },
-  { line: "wf run delete x" },
   { line: "kb reindex 'Hand book'" },
   { line: "kb doc upload 'Hand book' leave.md --wait" },
   { line: "kb doc status Bare leave.md", unless: "the document is in another knowledge base" },

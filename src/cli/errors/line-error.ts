@@ -85,9 +85,11 @@ async function unknownCommand({ word, group, known, rest }: UnknownCommand): Pro
 
 /** Throws usage for an argument that is a verb of its group: `backup rm`, which would back up to `rm`, and `run list`. */
 export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
-  const { word, group } = problem;
+  const { word, group, known } = problem;
   const commands = await commandsFor(group[0]);
-  const isMeant = isVerb(word) || meantCommand([...group, word], group.length, commands);
+  const isMeant =
+    (known.length > 0 && isVerb(word)) ||
+    meantCommand([...group, word], group.length, commands) !== undefined;
   if (isMeant) throw await unknownCommand(problem);
 }
 

@@ -127,7 +127,7 @@ function takes({ positionals }: Command, count: number): boolean {
 /** Is this a verb that groups have, here or in another program? */
 export const isVerb = (word: string): boolean =>
   own(verbs, word) !== undefined ||
-  ["list", "show", "update", "rename", "copy", "export", "import"].includes(word);
+  ["ls", "rm", "list", "show", "update", "rename", "copy", "export", "import"].includes(word);
 
 /**
  * The line to type: the command with what followed, words in capitals for what is missing; its help where that

@@ -200,14 +200,6 @@ test("a list of 80 columns shows why documents are not indexed, before their num
   expect(out).toMatch(/^minutes .* error +The sandbox cannot extract text.*… +\w{8}$/m);
 });
 
-test("a file in the place of the name of a text is uploaded by the line of the hint", async () => {
-  const ran = await run(["doc", "add", kb, path("a.md")]);
-  expect(ran.exit).toBe(2);
-  const line = `kb doc upload ${kb} ${path("a.md")}`;
-  expect(ran.err).toContain(`hint: to upload the file ${path("a.md")}: \`${line}\``);
-  await done(...line.split(" ").slice(1));
-});
-
 test("a document that an upload or a text replaces is named as such", async () => {
   const said = async (...argv: string[]) => (await run(["doc", ...argv], { tty: true })).err;
   expect(await said("add", kb, "a.md", "--text", "one")).toMatch(/^Uploaded document a\.md to/);
