@@ -125,8 +125,12 @@ test("names are compared regardless of case, Unicode form and slash character", 
       "x∕y.md": "6",
     }),
   );
-  expect(found).toEqual(["a.md name-clash", "caf\u00e9.md name-clash", "x∕y.md name-clash"]);
-  expect(rows[0]?.problem).toBe("the document name is the same as for A.md");
+  expect(found).toEqual(["a.md name-case", "caf\u00e9.md name-clash", "x∕y.md name-clash"]);
+  expect(rows.map(({ severity, problem }) => `${severity}: ${problem}`)).toEqual([
+    "warning: the document name differs from that of A.md only in case",
+    "error: the document name is the same as for cafe\u0301.md",
+    "error: the document name is the same as for x/y.md",
+  ]);
 });
 
 test("a path is limited to 200 characters", async () => {
@@ -195,7 +199,7 @@ test("a socket is not read", async () => {
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(join(place, "socket.md"), resolve));
   const { rows } = await linted(place);
-  expect(rows).toMatchObject([{ file: "socket.md", finding: "no-file", severity: "warning" }]);
+  expect(rows).toMatchObject([{ file: "socket.md", finding: "no-file", severity: "error" }]);
 });
 
 test("an unreadable file and directory are reported, others are read", async () => {

@@ -238,18 +238,6 @@ describe("selection of files", () => {
     expect(actions((await sync()).out)).toEqual(["create a.md", "create sub/b.md", "skip sub/up"]);
   });
 
-  test.each([[{ "A.md": "1", "a.md": "2" }], [{ "ü.md": "1", "u\u0308.md": "2" }]])(
-    "names that differ only in case or Unicode form are rejected before anything is sent: %j",
-    async (tree) => {
-      await write(dir, tree);
-      const before = server.seen.length;
-      const ran = await sync();
-      expect(ran.exit).toBe(2);
-      expect(ran.err).toContain("map to the same document name");
-      expect(writes(before)).toEqual([]);
-    },
-  );
-
   test("names of uploaded files in directories, and long names", async () => {
     const deep = `${"d".repeat(90)}/${"e".repeat(90)}/${"f".repeat(60)}.md`;
     await write(dir, { "x/prices.csv": "a\n", [deep]: "deep" });

@@ -23,10 +23,8 @@ const findings = {
   "front-matter": ["error", "fix the YAML between the --- lines"],
   "name-length": ["error", "shorten it"],
   "name-sign": ["error", "rename it"],
-  "name-clash": [
-    "error",
-    "rename one of them: they differ only in case, Unicode form or the slash character",
-  ],
+  "name-clash": ["error", "rename or exclude one: they differ only in Unicode form or the slash"],
+  "name-case": ["warning", "rename one of them: some disks take both for one file"],
   duplicate: ["warning", "keep one of them"],
   separator: ["warning", "choose one of ASCII characters"],
   "cut-sentences": ["warning", "add empty lines, or split with longer chunks"],
@@ -43,7 +41,7 @@ const findings = {
   "broken-link": ["error", exclude],
   "link-loop": ["error", exclude],
   "outside-link": ["error", exclude],
-  "no-file": ["warning", exclude],
+  "no-file": ["error", exclude],
 } as const satisfies Record<string, readonly [severity: "error" | "warning", fix: string]>;
 
 /** A problem of a file. */

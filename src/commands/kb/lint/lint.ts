@@ -134,10 +134,12 @@ function* nameProblems(path: string, seen: Map<string, string>): Generator<LintP
     const sign = character === "\\" ? "a backslash" : "a control character";
     yield found("name-sign", `the name contains ${sign}`);
   }
-  const key = withSlashes(path.normalize("NFC").toLowerCase());
-  const other = seen.get(key);
-  if (other === undefined) seen.set(key, path);
-  else yield found("name-clash", `the document name is the same as for ${other}`);
+  const name = withSlashes(path.normalize("NFC"));
+  const other = seen.get(name.toLowerCase());
+  if (other === undefined) seen.set(name.toLowerCase(), path);
+  else if (withSlashes(other.normalize("NFC")) === name)
+    yield found("name-clash", `the document name is the same as for ${other}`);
+  else yield found("name-case", `the document name differs from that of ${other} only in case`);
 }
 
 /** Reports a file whose content another one has; `seen` has the files before it, by hash. */

@@ -2,6 +2,7 @@ import { CliError, reasonOf } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { pathProblem } from "./paths.ts";
 import { bytesFrom, outputOf, wordsOf } from "./program.ts";
 import { listProgram, MAX_CONTENT, programSource } from "./program-source.ts";
 
@@ -30,7 +31,9 @@ export async function* run(
     return { check, result: problem === undefined ? "ok" : "failed", note: problem ?? note };
   };
   const list = await listProgram(program, context);
-  yield row("list", list.problem, counted(list.objects.length, "object"));
+  const invalid = list.objects.filter(({ path }) => pathProblem(path));
+  const problem = list.problem ?? namesOf(invalid, "invalid path");
+  yield row("list", problem, counted(list.objects.length, "object"));
   const again = await listProgram(program, context);
   const prints = new Map(again.objects.map(({ path, fingerprint }) => [path, fingerprint]));
   const unstable = list.objects.filter((each) => prints.get(each.path) !== each.fingerprint);

@@ -5,10 +5,12 @@ import { attempt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { FieldValues } from "../documents/index.ts";
-import { pathFilter, pathProblem } from "./paths.ts";
+import { entryMaker, pathProblem } from "./paths.ts";
 import { bytesFrom, outputOf, programFailed, textFrom } from "./program.ts";
 import type { Program } from "./program.ts";
 import { MAX_CONTENT } from "./program-source.ts";
+import { extensionOf, uploadKind } from "./file-kinds.ts";
+import { omitted } from "./source.ts";
 import type { Source, SourceEntry, SourceOptions } from "./source.ts";
 
 /** A directory of a repository at a branch, tag or commit. */
@@ -38,15 +40,19 @@ export function gitSource(address: string, context: Context, options: SourceOpti
       const commit = await repository.fetched();
       const tree = await repository.text("ls-tree", "-r", "-z", `${commit}:${place.path}`);
       const changes = await lastChanges(repository, commit, place.path);
-      const isKept = await pathFilter(filter);
-      const entries = tree.split("\0").flatMap((line): SourceEntry[] => {
-        const [, type, id = "", path = ""] = /^(\d+) \w+ (\w+)\t(.*)$/s.exec(line) ?? [];
-        const isFile = type?.startsWith("100");
-        if (!isFile || pathProblem(path) || !isKept(path))
-          return path === "" ? [] : [{ kind: "excluded", path }];
-        blobs.set(path, id);
-        const metadata = { url: webAddress(place, path), ...changes.get(path) };
-        return [{ kind: "file", path, fingerprint: id, metadata }];
+      const entryOf = await entryMaker(filter);
+      const lines = tree.split("\0").filter((line) => line !== "");
+      const entries = lines.map((line): SourceEntry => {
+        const [, mode = "", id = "", path = ""] = /^(\d+) \w+ (\w+)\t(.*)$/s.exec(line) ?? [];
+        const what = notFiles[mode];
+        const isFile = what === undefined || (mode === LINK && !mayBeDirectory(path));
+        const make = (): SourceEntry => {
+          if (what !== undefined && (!isFile || uploadKind(path))) return omitted(path, what);
+          blobs.set(path, id);
+          const metadata = { url: webAddress(place, path), ...changes.get(path) };
+          return { kind: "file", path, fingerprint: id, metadata };
+        };
+        return entryOf(path, make, !isFile);
       });
       return { entries };
     },
@@ -59,6 +65,16 @@ export function gitSource(address: string, context: Context, options: SourceOpti
     }),
   };
 }
+
+const LINK = "120000";
+/** What is no file in a tree, by its mode. */
+const notFiles: Readonly<Record<string, string>> = {
+  [LINK]: "a symlink is not followed: exclude it, or sync a checkout",
+  "160000": "a submodule is not read: exclude it, or sync its own repository",
+};
+
+/** A link without an extension. */
+const mayBeDirectory = (path: string): boolean => extensionOf(path) === "";
 
 /** Parses `git+URL#REF:PATH`. Throws usage. */
 function placeOf(address: string): GitPlace {

@@ -1,3 +1,5 @@
+import { omitted } from "./source.ts";
+import type { SourceEntry } from "./source.ts";
 import type { FileFilter } from "./walk.ts";
 import { ignoreRules } from "./walk.ts";
 
@@ -6,7 +8,8 @@ export function pathProblem(path: string): string | undefined {
   if (path.length > 1000) return "longer than 1,000 characters";
   // oxlint-disable-next-line no-control-regex -- a source may print them
   if (/[\u0000-\u001f\u007f\\]/.test(path)) return "it has a control character or a backslash";
-  if (path.startsWith("/") || /^[A-Za-z]:/.test(path)) return "it is not relative";
+  if (/\ufffd|\p{Surrogate}/u.test(path)) return "it is not valid Unicode";
+  if (/^([A-Za-z]:)?\//.test(path)) return "it is not relative";
   const steps = path.replace(/\/$/, "").split("/");
   if (steps.some((step) => /^\.{0,2}$/.test(step)))
     return "it leaves the source or has an empty part";
@@ -18,8 +21,21 @@ export async function pathFilter({ include = [], exclude = [] }: FileFilter) {
   const rules = await ignoreRules();
   const included = include.length > 0 ? rules(include) : undefined;
   const excluded = rules(exclude);
-  return (path: string): boolean =>
-    !path.split("/").some((step) => step.startsWith(".")) &&
-    !excluded.ignores(path) &&
-    (included === undefined || included.ignores(path));
+  return (path: string, isDirectory = false): boolean =>
+    !path.split("/").some((step) => /^\.(?!\.?$)/.test(step)) &&
+    !excluded.ignores(isDirectory ? `${path}/` : path) &&
+    (isDirectory || included === undefined || included.ignores(path));
+}
+
+/**
+ * Returns what makes the entry of a listed path, so that none is left out without a word: excluded by the filter,
+ * reported because no document can have the path, or what `make` gives.
+ */
+export async function entryMaker(filter: FileFilter) {
+  const isKept = await pathFilter(filter);
+  return (path: string, make: () => SourceEntry, isDirectory = false): SourceEntry => {
+    if (!isKept(path, isDirectory)) return { kind: "excluded", path };
+    const problem = pathProblem(path);
+    return problem === undefined ? make() : omitted(path, `invalid path: ${problem}`);
+  };
 }

@@ -5,11 +5,11 @@ import type { Context } from "../../task/command-spec.ts";
 import { isCustomField } from "../documents/index.ts";
 import type { FieldValues } from "../documents/index.ts";
 import { uploadKind } from "./file-kinds.ts";
-import { pathFilter, pathProblem } from "./paths.ts";
+import { entryMaker, pathProblem } from "./paths.ts";
 import { bytesFrom, outputOf, programFailed, sourceError } from "./program.ts";
 import type { Program } from "./program.ts";
 import { unsure } from "./source.ts";
-import type { Source, SourceEntry, SourceObject } from "./source.ts";
+import type { Source, SourceObject } from "./source.ts";
 
 /** Limits of what a program may print. */
 const MAX_LINE = 2 ** 20;
@@ -43,15 +43,13 @@ export function programSource(program: Program, address: string, context: Contex
     concurrency: 4,
     async list(filter) {
       const { objects, doubtful, problem } = await listProgram(program, context);
-      const isKept = await pathFilter(filter);
+      const entryOf = await entryMaker(filter);
       for (const each of objects) listed.set(each.path, each);
-      const kept = objects.map((each): SourceEntry =>
-        isKept(each.path) ? each : { kind: "excluded", path: each.path },
-      );
+      const entries = objects.map((each) => entryOf(each.path, () => each));
       const doubts = doubtful
         .filter((path) => !listed.has(path))
         .map((path) => unsure(path, "its source cannot tell"));
-      return { entries: [...kept, ...doubts], ...(problem !== undefined && { problem }) };
+      return { entries: [...entries, ...doubts], ...(problem !== undefined && { problem }) };
     },
     async get({ path, size }) {
       const { given = path, isHtml = false, metadata } = listed.get(path) ?? {};
@@ -92,9 +90,9 @@ export async function listProgram(program: Program, context: Context): Promise<P
           continue;
         }
         const object = objectOf(value, (what) => wrong(number, what));
-        const key = object.path.normalize("NFC");
-        if (seen.has(key)) throw wrong(number, `a second object with the path ${object.path}`);
-        seen.add(key);
+        if (seen.has(object.path))
+          throw wrong(number, `a second object with the path ${object.path}`);
+        seen.add(object.path);
         objects.push(object);
         if (objects.length > MAX_OBJECTS) throw wrong(number, `more than ${MAX_OBJECTS} objects`);
       }
@@ -141,8 +139,6 @@ function objectOf(
 ): Listed {
   const { path, fingerprint, size } = value;
   if (typeof path !== "string") throw wrong("path is missing");
-  const problem = pathProblem(path);
-  if (problem) throw wrong(`invalid path ${JSON.stringify(path.slice(0, 200))}: ${problem}`);
   if (typeof fingerprint !== "string" || fingerprint === "" || fingerprint.length > MAX_FINGERPRINT)
     throw wrong(`fingerprint is not a text of 1 to ${MAX_FINGERPRINT} characters`);
   if (size !== undefined && !(Number.isSafeInteger(size) && Number(size) >= 0))

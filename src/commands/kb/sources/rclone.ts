@@ -5,11 +5,10 @@ import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
 import { shortened } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { plainSender } from "../../task/plain-sender.ts";
-import { pathFilter, pathProblem } from "./paths.ts";
+import { entryMaker } from "./paths.ts";
 import { bytesFrom, outputOf, sourceError, textFrom } from "./program.ts";
 import { MAX_CONTENT } from "./program-source.ts";
-import { unsure } from "./source.ts";
-import type { Source, SourceEntry, SourceOptions } from "./source.ts";
+import type { Source, SourceOptions } from "./source.ts";
 
 const install = "install rclone: https://rclone.org/downloads/";
 /** The first version whose server listens on a Unix socket and serves objects without a cache of its own. */
@@ -44,7 +43,7 @@ export function rcloneSource(address: string, context: Context, options: SourceO
     label: address,
     address,
     async list(filter) {
-      const isKept = await pathFilter(filter);
+      const entryOf = await entryMaker(filter);
       const hash = await cheapHash(place, call);
       const hashes = hash === undefined ? {} : { showHash: true, hashTypes: [hash] };
       const opt = { recurse: true, filesOnly: true, noMimeType: true, ...hashes };
@@ -54,19 +53,17 @@ export function rcloneSource(address: string, context: Context, options: SourceO
       const found: unknown = tryParseJson(
         new TextDecoder().decode(await call("operations/list", given)),
       );
-      const list = valueAt(found, "list") ?? [];
-      if (!Array.isArray(list)) throw sourceError("rclone returned no list");
-      const entries = list.filter(isObject).map((each): SourceEntry => {
-        const { Path, Size, ModTime } = each;
-        const path = String(Path);
-        if (pathProblem(path))
-          return unsure("?", `invalid path ${JSON.stringify(path.slice(0, 200))}`);
-        if (!isKept(path)) return { kind: "excluded", path };
-        const size = typeof Size === "number" && Size >= 0 ? Size : undefined;
-        const known = hash === undefined ? undefined : valueAt(each, `Hashes.${hash}`);
-        const fingerprint = String(known || ModTime);
-        return { kind: "file", path, fingerprint, ...(size !== undefined && { size }) };
-      });
+      const list = isObject(found) ? (found["list"] ?? []) : undefined; // null for none
+      if (!Array.isArray(list) || list.some((each) => typeof valueAt(each, "Path") !== "string"))
+        throw sourceError("rclone returned no list of paths");
+      const entries = list.map(({ Path: path, Size, ModTime, Hashes }) =>
+        entryOf(path, () => {
+          const size = typeof Size === "number" && Size >= 0 ? Size : undefined;
+          const known = hash === undefined ? undefined : valueAt(Hashes, hash);
+          const fingerprint = String(known || ModTime);
+          return { kind: "file", path, fingerprint, ...(size !== undefined && { size }) };
+        }),
+      );
       return { entries };
     },
     async get({ path, size }) {

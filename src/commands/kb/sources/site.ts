@@ -8,10 +8,10 @@ import { uploadKind } from "./file-kinds.ts";
 import { newFetcher, USER_AGENT } from "./fetcher.ts";
 import type { Fetched, Fetcher } from "./fetcher.ts";
 import { pathOfPage, readSitemap, urlsFor } from "./page-list.ts";
-import { pathFilter, pathProblem } from "./paths.ts";
+import { entryMaker } from "./paths.ts";
 import { sourceError } from "./program.ts";
 import { unsure } from "./source.ts";
-import type { Content, Doubt, Source, SourceEntry, SourceOptions } from "./source.ts";
+import type { Content, Doubt, Source, SourceOptions } from "./source.ts";
 
 /** Sitemaps and pages that are read at most. */
 const MAX_SITEMAPS = 1000;
@@ -50,20 +50,17 @@ export function siteSource(address: string, context: Context, options: SourceOpt
     concurrency: 4,
     async list(filter) {
       const { pages, problem } = await listPages();
-      const isKept = await pathFilter(filter);
-      const entries: SourceEntry[] = [];
-      for (const url of pages) {
+      const entryOf = await entryMaker(filter);
+      const entries = [...pages].map((url) => {
         const path = pathOfPage(url, (name) => uploadKind(name) !== undefined);
-        const other = urls.get(path);
-        if (pathProblem(path) || !isKept(path) || isAllowed?.(url) !== true)
-          entries.push({ kind: "excluded", path });
-        else if (other !== undefined)
-          entries.push(unsure(path, `${other} and ${url} have the same path`));
-        else {
+        return entryOf(path, () => {
+          if (isAllowed?.(url) !== true) return { kind: "excluded", path };
+          const other = urls.get(path);
+          if (other !== undefined) return unsure(path, `${other} and ${url} have the same path`);
           urls.set(path, url);
-          entries.push({ kind: "file", path, metadata: { url } });
-        }
-      }
+          return { kind: "file", path, metadata: { url } };
+        });
+      });
       return { entries, ...(problem !== undefined && { problem }) };
     },
     get: ({ path }, known) => readPage(urls.get(path) ?? "", path, { known, fetcher }),

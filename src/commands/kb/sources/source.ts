@@ -79,12 +79,15 @@ export interface Source {
 export const markOf = ({ address }: Source, prefix: string | undefined): string =>
   address === undefined ? (prefix ?? ".") : [address, ...(prefix ? [prefix] : [])].join(" ");
 
-/** An object of which a source cannot tell whether it exists, or what it has. */
-export const unsure = (path: string, why: string): Obstacle => ({
+/** An object that is listed and not taken: it is reported, and no document that may be its own is deleted. */
+export const omitted = (path: string, problem: string): Obstacle => ({
   kind: "unreadable",
   path,
-  problem: `unsure: ${why}`,
+  problem,
 });
+
+/** An object of which a source cannot tell whether it exists, or what it has. */
+export const unsure = (path: string, why: string): Obstacle => omitted(path, `unsure: ${why}`);
 
 /** What a file of sources says of one, beside its address. */
 export interface SourceOptions {

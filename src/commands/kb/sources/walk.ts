@@ -114,7 +114,8 @@ async function directoryHint(path: string, isFile: boolean, files: Files): Promi
 /** Returns what makes rules of patterns. */
 export async function ignoreRules(): Promise<Walk["rulesOf"]> {
   const { default: ignore } = await import("ignore");
-  return (patterns) => ignore({ ignorecase: false }).add(patterns.map(simplifyPattern));
+  const options = { ignorecase: false, allowRelativePaths: true }; // paths of sources may be invalid
+  return (patterns) => ignore(options).add(patterns.map(simplifyPattern));
 }
 
 interface Walk {

@@ -1,5 +1,6 @@
 import { CliError, isFatal, reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/text.ts";
 import type { SourceDocument } from "../changes/index.ts";
@@ -41,7 +42,7 @@ const tooLarge = "larger than --max-size";
 
 /** Is it a file that a sync skips without an error? */
 export const isUnsupported = ({ problem, kind }: SkippedFile): boolean =>
-  problem === unsupportedType || problem === tooLarge || kind === "link-loop" || kind === "no-file";
+  problem === unsupportedType || problem === tooLarge || kind === "link-loop";
 
 /** Limit for the name of a document; the server truncates longer ones (server §9.1). */
 export const MAX_NAME_LENGTH = 200;
@@ -232,25 +233,27 @@ function documentName(path: string, kind: "text" | "file"): string {
   return start + points.slice(points.length - MAX_NAME_LENGTH + start.length).join("");
 }
 
-/** Throws usage for two files whose names the server or another machine takes for the same. */
-export function requireDistinctNames(files: readonly LocalFile[]): void {
-  const seen = new Map<string, string>();
-  for (const { name, path } of files) {
-    const key = name.normalize("NFC").toLowerCase();
-    const other = seen.get(key);
-    if (other !== undefined) {
-      throw usage(
-        `${other} and ${path} map to the same document name`,
-        "names must differ in more than case or Unicode form: rename one of the files",
-      );
-    }
-    seen.set(key, path);
-  }
+/**
+ * Separates files whose documents would have the same name from the others: each would replace the other. Names that
+ * differ in case are different ones (server §9.1).
+ */
+export function withoutTwins(files: readonly LocalFile[]) {
+  const byName = groupBy(files, ({ name }) => name);
+  const twinsOf = ({ name }: LocalFile) => byName.get(name) ?? [];
+  const twins = files.flatMap((file): SkippedFile[] => {
+    const other = twinsOf(file).find((each) => each !== file);
+    if (!other) return [];
+    const same = other.path === file.path ? "another file (in another Unicode form?)" : other.path;
+    const problem = `${same} has the same document name: exclude one of them`;
+    return [{ path: file.relativePath, problem }];
+  });
+  return { files: files.filter((file) => twinsOf(file).length === 1), twins };
 }
 
 /**
  * Returns a test whether the file of a document may exist in the directory. Nothing is known about
- * files below a directory that is excluded or cannot be read, so they may.
+ * files below a directory that is excluded or cannot be read, so they may; nor is it known what a name is meant to be
+ * that is not taken, so that a document with the same letters and digits may be its own.
  */
 export function presenceIn(
   entries: readonly SourceEntry[],
@@ -259,7 +262,23 @@ export function presenceIn(
   const pathOf = ({ path }: SourceEntry) => documentPath(path, prefix);
   const present = new Set(entries.map(pathOf));
   const opaque = new Set(entries.filter(({ kind }) => kind !== "file").map(pathOf));
+  const isOmitted = ({ kind, path }: SourceEntry) =>
+    (kind !== "file" && kind !== "excluded") || isDamaged(path);
+  const meant = new Set(
+    entries.filter(isOmitted).map((entry) => lettersOf(pathOf(entry), isDamaged(entry.path))),
+  );
+  const isMeant = (path: string) => [true, false].some((each) => meant.has(lettersOf(path, each)));
   return (path) =>
     present.has(path) ||
+    (meant.size > 0 && isMeant(path)) ||
     [...path.matchAll(/\//g)].some(({ index }) => opaque.has(path.slice(0, index)));
 }
+
+/** Has a path bytes that are no text? */
+const isDamaged = (path: string): boolean => path.includes("\ufffd");
+
+/** The letters and digits of a path, of which only those of ASCII are left in a damaged one. */
+const lettersOf = (path: string, damaged: boolean): string =>
+  damaged
+    ? `ascii ${path.toLowerCase().replace(/[^a-z0-9]/g, "")}`
+    : path.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");

@@ -5,13 +5,14 @@ import type { DocumentState } from "../documents/index.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { parseBytes } from "../../../lib/numbers.ts";
+import { shortened } from "../../../lib/text.ts";
 import type { Source } from "../sources/index.ts";
 import {
   documentPath,
   isUnsupported,
   presenceIn,
-  requireDistinctNames,
   syncedDocuments,
+  withoutTwins,
 } from "./local-files.ts";
 import type { Selection, SkippedFile } from "./local-files.ts";
 import type { SyncJournal } from "./made-journal.ts";
@@ -77,8 +78,7 @@ export async function planSync(
   const scanned = await readFiles(entries, reading, context);
   areFilesRead = true;
   const state = await readingState;
-  const files = withMetadata(scanned.files, patterns, state);
-  requireDistinctNames(files);
+  const { files, twins } = withoutTwins(withMetadata(scanned.files, patterns, state));
 
   const documents = await journal.withMarks(state.documents);
   const ambiguous = ambiguousContent(files, documents);
@@ -98,9 +98,9 @@ export async function planSync(
   const withoutFile = pruned.filter(isWithoutFile).length;
   const incomplete =
     problem === undefined ? [] : [{ path: from.label, problem: `incomplete: ${problem}` }];
-  const skipped = [...scanned.skipped, ...doubts, ...incomplete];
+  const skipped = [...scanned.skipped, ...twins, ...doubts, ...incomplete];
   const unfit = skipped.map(unfitRow);
-  const count = scanned.files.length + skipped.length;
+  const count = files.length + skipped.length;
   return {
     changes,
     unfit,
@@ -133,6 +133,6 @@ const unfitRow = (file: SkippedFile): Change =>
   change({
     action: isUnsupported(file) ? "skip" : "failed",
     what: "document",
-    name: file.path,
+    name: shortened(file.path, 1000) || '""',
     note: file.problem,
   });

@@ -1,0 +1,227 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { spawnChild } from "../../../src/host/child-process.ts";
+import type { RawHost } from "../../../src/host/host.ts";
+import { actions, write } from "../../lib/directory.ts";
+import { listening } from "../../lib/listening.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+import { syncedBases, textsOf } from "../../lib/synced-base.ts";
+
+const server = await testSandbox({ speed: 200 });
+const home = await temporaryDirectory();
+const newBase = syncedBases(server, home);
+let kb = "";
+let dir = "";
+beforeEach(async () => {
+  ({ kb, dir } = await newBase());
+});
+
+/** The second look at a page that is gone comes at once. */
+const around = (host: RawHost): RawHost => ({
+  ...host,
+  sleep: (ms, signal) => host.sleep(ms === 90_000 ? 0 : ms, signal),
+});
+const sync = (source: string, ...flags: readonly string[]) =>
+  server.cli(["kb", "sync", kb, source, "--yes", ...flags], {
+    folder: home,
+    spawn: spawnChild,
+    around,
+  });
+const documents = async () => Object.keys(await textsOf(server, kb)).sort();
+
+type Tree = Readonly<Record<string, string>>;
+
+/** Pages of the site, by the path of their address. */
+let pages: Tree = {};
+const site = new URL(
+  await listening(
+    createServer(({ url = "" }, response) => {
+      const text = pages[url];
+      const urls = Object.keys(pages).map((path) => `<url><loc>${site}${path}</loc></url>`);
+      if (url === "/sitemap.xml") response.end(`<urlset>${urls.join("")}</urlset>`);
+      else if (text === undefined) response.writeHead(404).end();
+      else response.writeHead(200, { "content-type": "text/plain" }).end(text);
+    }),
+  ),
+).origin;
+
+/** Seconds of the next commit. */
+let commits = 1e9;
+
+/** The mode of a name in a tree of git. */
+const modeOf = (name: string): string => {
+  if (name.startsWith("link")) return "120000";
+  return name.startsWith("module") ? "160000" : "100644";
+};
+
+/** Each source with these files, and its address; a tree again is its next state. */
+const sources: Readonly<Record<string, (tree: Tree) => Promise<string>>> = {
+  async directory(tree) {
+    await write(dir, tree);
+    return dir;
+  },
+  async git(tree) {
+    const path = join(home, `repository-${kb}`);
+    await mkdir(path, { recursive: true });
+    // No disk need have such names.
+    const files = Object.entries(tree).map(([name, text]) => {
+      const quoted = [...Buffer.from(name)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`);
+      const mode = modeOf(name);
+      const content = mode === "160000" ? "1".repeat(40) : "inline";
+      const data = content === "inline" ? `data ${Buffer.byteLength(text)}\n${text}\n` : "";
+      return `M ${mode} ${content} "${quoted.join("")}"\n${data}`;
+    });
+    const input = `commit refs/heads/main\ncommitter A <a@example.com> ${commits++} +0000\ndata 0\ndeleteall\n${files.join("")}`;
+    execFileSync("git", ["init", "-q", "--bare", path]);
+    execFileSync("git", ["-C", path, "fast-import", "--quiet", "--force"], { input });
+    return `git+file://${path}#main`;
+  },
+  async program(tree) {
+    const path = join(home, `source-${kb}.mjs`);
+    const code = `const tree = ${JSON.stringify(tree)};
+const [call, path] = process.argv.slice(2);
+if (call === "get") process.stdout.write(tree[path]);
+else {
+  for (const path of Object.keys(tree)) console.log(JSON.stringify({ path, fingerprint: tree[path] }));
+  console.log('{"end":true,"complete":true}');
+}`;
+    await writeFile(path, code);
+    return `exec:'${process.execPath}' '${path}'`;
+  },
+  async site(tree) {
+    pages = Object.fromEntries(
+      Object.entries(tree).map(([path, text]) => [
+        `/${path.split("/").map(encodeURIComponent).join("/").replace(/\.md$/, "")}`,
+        text,
+      ]),
+    );
+    return `web+${site}/sitemap.xml`;
+  },
+};
+const sourceOf = (name: string, tree: Tree) => sources[name]?.(tree) ?? Promise.resolve("");
+const long = `${"x".repeat(1000)}.md`;
+const shownLong = `${"x".repeat(1000)}…`;
+
+describe("names that no document can have are reported, and the rest is synced", () => {
+  const signs = "invalid path: it has a control character or a backslash";
+  const unicode = "invalid path: it is not valid Unicode";
+  const steps = "invalid path: it leaves the source or has an empty part";
+  const relative = "invalid path: it is not relative";
+  const tooLong = "invalid path: longer than 1,000 characters";
+  test.each([
+    [
+      "git",
+      {
+        "back\\slash.md": signs,
+        "tab\t.md": signs,
+        "new\nline.md": signs,
+        "bell\u0007.md": signs,
+        "caf\ufffd.md": unicode,
+        [shownLong]: tooLong,
+      },
+    ],
+    [
+      "program",
+      {
+        "back\\slash.md": signs,
+        "tab\t.md": signs,
+        "nul\0.md": signs,
+        "half\ud800.md": unicode,
+        "../up.md": steps,
+        "a//b.md": steps,
+        "./c.md": steps,
+        '""': steps,
+        "/etc/passwd.md": relative,
+        "C:/autoexec.md": relative,
+        [shownLong]: tooLong,
+      },
+    ],
+    ["site", { [shownLong]: tooLong }],
+  ] as const)("%s", async (source, names) => {
+    const kept = { "a.md": "a", "Q: how to.md": "q", "+, %41 [x].md": "p" };
+    const before = await sync(
+      await sourceOf(source, { ...kept, "backslash.md": "b", "gone.md": "g" }),
+    );
+    expect(before.exit, before.err).toBe(0);
+    const invalid = Object.fromEntries(
+      Object.keys(names).map((name) => [
+        name === shownLong ? long : name.replace(/^""$/, ""),
+        "text",
+      ]),
+    );
+    const address = await sourceOf(source, { ...kept, ...invalid });
+    const ran = await sync(address, "--prune", "-o", "json");
+    expect(ran.exit, ran.err).toBe(10);
+    const rows = JSON.parse(ran.out) as { action: string; path: string; note: string }[];
+    const failed = rows.filter(({ action }) => action === "failed");
+    expect(Object.fromEntries(failed.map(({ path, note }) => [path, note]))).toEqual(names);
+    const left = Object.keys(kept).sort();
+    expect(await documents()).toEqual(source === "site" ? left : [...left, "backslash.md"]);
+    const excluded = await sync(
+      address,
+      ...["a.md", "Q*", "+*"].flatMap((name) => ["--include", name]),
+    );
+    expect(excluded.exit, excluded.out).toBe(0);
+  });
+});
+
+test("git: symlinks and submodules are reported", async () => {
+  const tree = { "a.md": "a", "link.md": "a.md", "link.png": "x", linked: "..", "module/x": "m" };
+  const address = await sourceOf("git", tree);
+  const ran = await sync(address);
+  expect(ran.exit).toBe(10);
+  expect(ran.out.replaceAll(/\t(?=\t)|\t[\w-]*$/gm, "").split("\n")).toEqual([
+    "create\ta.md",
+    "failed\tlink.md\ta symlink is not followed: exclude it, or sync a checkout",
+    "skip\tlink.png\tunsupported file type",
+    "failed\tlinked\ta symlink is not followed: exclude it, or sync a checkout",
+    "failed\tmodule/x\ta submodule is not read: exclude it, or sync its own repository",
+    "",
+  ]);
+  const flags = ["--include", "*.md", "--exclude", "link*"];
+  expect((await sync(address, ...flags)).exit).toBe(10);
+  expect((await sync(address, ...flags, "--exclude", "module/x/")).exit).toBe(0);
+});
+
+test("a directory with a pipe and with a name of bytes that are no text", async () => {
+  await write(dir, { "a.md": "a", "caf\u00e9.md": "c", "gone.md": "g" });
+  expect((await sync(dir)).exit).toBe(0);
+  execFileSync("mkfifo", [join(dir, "pipe.md")]);
+  const latin1 = Buffer.from(join(dir, "caf\u00e9.md"), "latin1");
+  await write(dir, { "caf\u00e9.md": null, "gone.md": null });
+  await writeFile(latin1, "c");
+  const ran = await sync(dir, "--prune");
+  expect(ran.exit).toBe(10);
+  expect(actions(ran.out)).toEqual(["delete gone.md", "failed caf\ufffd.md", "failed pipe.md"]);
+  expect(await documents()).toEqual(["a.md", "caf\u00e9.md"]);
+});
+
+describe("names that differ", () => {
+  test.each(["directory", "site"])("in case are two documents: %s", async (source) => {
+    const tree = { "b/x.md": "lower", "B/x.md": "upper", "x.md": "x" };
+    const address = await sourceOf(source, tree);
+    const ran = await sync(address);
+    expect(ran.exit, ran.out).toBe(0);
+    expect(await textsOf(server, kb)).toEqual(tree);
+    expect((await sync(address, "--prune")).err).toContain("3 files: 3 unchanged");
+  });
+
+  test.each(Object.keys(sources))(
+    "in Unicode form are both reported and kept, and the rest is synced: %s",
+    async (source) => {
+      await sync(await sourceOf(source, { "\u00fc.md": "old" }));
+      const ran = await sync(
+        await sourceOf(source, { "\u00fc.md": "1", "u\u0308.md": "2", "x.md": "x" }),
+        "--prune",
+      );
+      expect(ran.exit).toBe(10);
+      expect(actions(ran.out)).toEqual(["create x.md", "failed \u00fc.md", "failed \u00fc.md"]);
+      expect(ran.out).toContain("has the same document name: exclude one of them");
+      expect(await textsOf(server, kb)).toEqual({ "\u00fc.md": "old", "x.md": "x" });
+    },
+  );
+});
