@@ -67,7 +67,7 @@ export function gitSource(address: string, context: Context, options: SourceOpti
 }
 
 const LINK = "120000";
-/** What is no file in a tree, by its mode. */
+/** What a tree has besides files, by its mode. */
 const notFiles: Readonly<Record<string, string>> = {
   [LINK]: "a symlink is not followed: exclude it, or sync a checkout",
   "160000": "a submodule is not read: exclude it, or sync its own repository",

@@ -28,8 +28,8 @@ export async function pathFilter({ include = [], exclude = [] }: FileFilter) {
 }
 
 /**
- * Returns what makes the entry of a listed path, so that none is left out without a word: excluded by the filter,
- * reported because no document can have the path, or what `make` gives.
+ * Returns what makes the entry of a listed path, so that every one is told of: excluded by the filter, reported
+ * because no document can have the path, or what `make` gives.
  */
 export async function entryMaker(filter: FileFilter) {
   const isKept = await pathFilter(filter);
