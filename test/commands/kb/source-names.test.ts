@@ -190,7 +190,7 @@ test("git: symlinks and submodules are reported", async () => {
 test("a directory with a pipe and with a name of bytes that are no text", async () => {
   await write(dir, { "a.md": "a", "caf\u00e9.md": "c", "gone.md": "g" });
   expect((await sync(dir)).exit).toBe(0);
-  execFileSync("mkfifo", [join(dir, "pipe.md")]);
+  execFileSync("sh", ["-c", 'mkfifo "$0"', join(dir, "pipe.md")]);
   const latin1 = Buffer.from(join(dir, "caf\u00e9.md"), "latin1");
   await write(dir, { "caf\u00e9.md": null, "gone.md": null });
   await writeFile(latin1, "c");
