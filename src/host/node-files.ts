@@ -137,8 +137,10 @@ async function writeWithConf(path: string, directory: string, value: object): Pr
 const readsOf = (system: FileSystem) =>
   ({
     async read(path) {
-      if (isRegular(await system.statPath(path))) return system.readContent(path);
-      return bytesOf(pollChunks(path));
+      if (!isRegular(await system.statPath(path))) return bytesOf(pollChunks(path));
+      return system.readContent(path).catch((error: unknown) => {
+        throw withPath(path, error);
+      });
     },
     async *bytes(path) {
       if (!isRegular(await statPath(path))) return yield* pollChunks(path);
@@ -227,7 +229,9 @@ const writesOf = (system: FileSystem) =>
       await createDirectory(dirname(path), 0o777, system);
       const { O_WRONLY, O_APPEND, O_CREAT } = constants;
       const flag = O_WRONLY | O_APPEND | O_CREAT | (ownMode === undefined ? 0 : noFollow);
-      await appendFile(path, text, { flush: true, flag, mode: ownMode });
+      await appendFile(path, text, { flush: true, flag, mode: ownMode }).catch((error: unknown) => {
+        throw withPath(path, error);
+      });
     },
     async truncate(path, size) {
       const file = await (await system.fs()).open(path, constants.O_WRONLY | noFollow);

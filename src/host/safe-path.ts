@@ -131,6 +131,14 @@ export async function newPathInside(
   return join(directory, path);
 }
 
+/** Reads a file of a directory that others carry around. Throws usage for a pipe, which may have no end, and the system error. */
+export async function readRegular(path: string, files: Files): Promise<Uint8Array> {
+  const found = await files.stat(path);
+  if (found && !found.isFile && !found.isDirectory)
+    throw usage(`${path} is not a regular file`, "get it from a copy of the directory");
+  return files.read(path);
+}
+
 /** A file that names other files, `-` for stdin, and the directories of --allow-files. */
 export interface NamingFile {
   readonly file: string;

@@ -80,7 +80,7 @@ export const kbFeatures: readonly Feature[] = [
     backupDiff: async () => ({ run: (await import("./backup/snapshots.ts")).diffSnapshots }),
     backupRestore: async () => ({ run: (await import("./backup/snapshots.ts")).restoreSnapshot }),
     backupDrill: () => import("./backup/drill.ts"),
-    backupPrune: async () => ({ run: (await import("./backup/snapshots.ts")).pruneSnapshots }),
+    backupPrune: async () => ({ run: (await import("./backup/prune.ts")).pruneSnapshots }),
     kbUndo: () => import("./backup/undo.ts"),
   }),
   tasks("pull plan apply", () => import("./declarative/command.ts"), {

@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, readdir, rename, rm, symlink, writeFile } from 
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { keptSnapshots, parsePolicy } from "../../../src/commands/kb/backup/snapshots.ts";
+import { keptSnapshots, parsePolicy } from "../../../src/commands/kb/backup/prune.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";

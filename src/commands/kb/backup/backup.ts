@@ -15,6 +15,8 @@ import type { RequestedKb } from "../knowledge/index.ts";
 import {
   isHash,
   objectPath,
+  orderAfter,
+  orderOf,
   putObject,
   readManifestOf,
   readSnapshots,
@@ -56,17 +58,19 @@ export interface Taken {
 
 /** What a snapshot lacks, for people; null if it has everything. */
 export function lacksOf({ withoutFile, withoutChunks }: Taken): string | null {
-  const [first] = withoutChunks;
   const lacks = [
     ...(withoutFile.length > 0
       ? [`without a file on the server: ${firstNames(withoutFile, 3)}`]
       : []),
-    ...(first
-      ? [`without chunks: ${counted(withoutChunks.length, "document")}, ${first.why}`]
-      : []),
+    ...lacksChunks(withoutChunks),
   ];
   return lacks.length > 0 ? lacks.join("; ") : null;
 }
+
+const lacksChunks = (documents: readonly Missing[]): string[] =>
+  documents
+    .slice(0, 1)
+    .map(({ why }) => `without chunks: ${counted(documents.length, "document")}, ${why}`);
 
 /**
  * Takes a snapshot of a knowledge base into a locked directory. Sends reads only, and downloads what no
@@ -82,7 +86,11 @@ export async function takeSnapshot(
   const all = await readKbState(dataset_id, context);
   const documents = only ? all.documents.filter(({ id }) => only.has(id)) : all.documents;
   const state = { ...all, documents };
-  const { store, withoutChunks, grown, put } = await backupStore(directory, dataset_id, context);
+  const { store, withoutChunks, grown, put, last } = await backupStore(
+    directory,
+    dataset_id,
+    context,
+  );
   const walk = capture({ dataset_id, state, chunks, store }, context);
   let step = await walk.next();
   while (!step.done) step = await walk.next();
@@ -91,6 +99,8 @@ export async function takeSnapshot(
   const taken_at = context.host.now().toISOString();
   const { base_url, name } = manifest.source;
   const bundled = manifest.state.documents;
+  const some = `only ${bundled.length} of ${counted(all.documents.length, "document")}`;
+  const [partial] = only ? [some] : lacksChunks(withoutChunks);
   const snapshot: Snapshot = {
     id: sha256(`${dataset_id}\n${taken_at}\n${hash}`).slice(0, 8),
     kb: { id: dataset_id, name, base_url },
@@ -99,6 +109,8 @@ export async function takeSnapshot(
     documents: bundled.length,
     bytes: bundled.reduce((sum, each) => sum + each.bytes, 0),
     ...(note !== undefined && { note }),
+    ...(partial !== undefined && { partial }),
+    ...orderAfter(last && orderOf(last), taken_at),
   };
   await writeSnapshot(directory, snapshot, files);
   await store.journal.remove();
@@ -117,7 +129,8 @@ async function backupStore(directory: string, dataset_id: string, context: Conte
   const { files } = context.host;
   const path = await newPathInside(directory, `snapshots/${dataset_id}.part.jsonl`, files);
   const journal = await openJournal(path, files);
-  const { snapshots } = await readSnapshots(directory, files);
+  const { snapshots, bad } = await readSnapshots(directory, files);
+  for (const { path, why } of bad) await context.notice(`skipped ${path}: ${why}`);
   const base_url = await context.api.baseUrl();
   const last = snapshots.findLast(({ kb }) => kb.id === dataset_id && kb.base_url === base_url);
   const before = last && (await readManifestOf(directory, last, files).catch(withoutDamaged));
@@ -147,7 +160,7 @@ async function backupStore(directory: string, dataset_id: string, context: Conte
       return true;
     },
   };
-  return { store, withoutChunks, grown: () => added, put };
+  return { store, withoutChunks, grown: () => added, put, last };
 }
 
 /** A damaged manifest costs downloads, not the snapshot. */

@@ -54,9 +54,10 @@ export const backupList = task({
   params: snapshotListParams,
   returns: withNamePath(
     "snapshot",
-    list("", "snapshot kb taken:time documents bytes:bytes note ... kb_id server"),
+    list("", "snapshot kb taken:time documents bytes:bytes note status ... kb_id server"),
   ),
   effect: "reads",
+  exits: ["partial"],
   examples: ["kb backup list backups", "kb backup list backups --kb Handbook -o json"],
 });
 
@@ -171,6 +172,7 @@ export const backupPrune = task({
   plans: true,
   confirms: true,
   effect: "writes",
+  exits: ["partial"],
   examples: [
     "kb backup prune backups --keep daily=7,weekly=4 --dry-run",
     "kb backup prune backups --keep last=3 --yes",

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { CliError, ApiError } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { withoutNulls, isObject, tryParseJson } from "../../../lib/json.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
@@ -40,7 +41,13 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
   const started = context.host.elapsed();
   const questions = await questionsOf(input, context);
   await removeLeft(context);
-  const snapshot = await snapshotAt(input, context);
+  const lineOf = (id: string): string =>
+    commandLine("kb backup drill", [directory, input.kb], {
+      "map-model": map_model,
+      questions: input.questions?.path,
+      snapshot: id,
+    });
+  const snapshot = await snapshotAt(input, lineOf, context);
   const manifest = await readManifestOf(directory, snapshot, context.host.files);
   // No restore brings back the others.
   const documents = manifest.state.documents.filter(({ file }) => file !== null);

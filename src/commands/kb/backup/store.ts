@@ -6,13 +6,14 @@
  *     objects/ab/ab12…                               bytes of a document, its chunks, a manifest
  *     snapshots/<kb id>/20261127T030951Z-1a2b3c4d.json   the name of a manifest, written last
  */
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { problemIn } from "../../../api/response.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
-import { CliError, isMissing, usage } from "../../../errors.ts";
+import { CliError, isMissing, reasonOf, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import type { Files, Host } from "../../../host/host.ts";
-import { newPathInside, pathInside } from "../../../host/safe-path.ts";
+import { isUnfinished } from "../../../host/host.ts";
+import type { Files, Host, NamedEntry } from "../../../host/host.ts";
+import { newPathInside, pathInside, readRegular } from "../../../host/safe-path.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { isUuid } from "../../../lib/text.ts";
@@ -34,7 +35,21 @@ export interface Snapshot {
   readonly bytes: number;
   /** The command before or after which it was taken. */
   readonly note?: string | undefined;
+  /** What it lacks of the knowledge base, for people; undefined if it is complete. */
+  readonly partial?: string | undefined;
+  /** Its place among the others, as a time, if the clock was behind that of an earlier one. */
+  readonly order?: string | undefined;
 }
+
+/** The time by which snapshots and records are in order, whatever the clock was. */
+export const orderOf = ({ taken_at, order }: Pick<Snapshot, "taken_at" | "order">): string =>
+  order ?? taken_at;
+
+/** What puts a time after an earlier one that a clock ahead has written; ISO 8601. */
+export const orderAfter = (last: string | undefined, now: string): { readonly order?: string } =>
+  last === undefined || last < now
+    ? {}
+    : { order: new Date(Date.parse(last) + 1000).toISOString() };
 
 const markName = "kb-backup.json";
 const mark = { kb_backup: 1 };
@@ -48,7 +63,7 @@ export const isHash = (value: unknown): value is string =>
 
 /** Throws usage for a directory that is not a backup. */
 export async function requireBackup(directory: string, { files }: Host): Promise<void> {
-  const bytes = await files.read(join(directory, markName)).catch((error: unknown) => {
+  const bytes = await readRegular(join(directory, markName), files).catch((error: unknown) => {
     if (isMissing(error)) return undefined;
     throw error;
   });
@@ -95,7 +110,8 @@ export async function putObject(
   const hash = sha256(bytes);
   const path = await newPathInside(directory, objectPath(hash), files);
   // Writes are atomic, but anything may have damaged the file since.
-  const isThere = (await files.stat(path))?.size === bytes.length;
+  const there = await files.stat(path);
+  const isThere = there?.isFile && there.size === bytes.length;
   if (isThere && sha256(await files.read(path)) === hash) return { hash, added: 0 };
   await files.writeAtomic(path, bytes);
   return { hash, added: bytes.length };
@@ -108,7 +124,7 @@ export async function readObject(
   files: Files,
 ): Promise<Uint8Array> {
   const path = await pathInside(directory, objectPath(hash), files);
-  const bytes = await files.read(path).catch((error: unknown) => {
+  const bytes = await readRegular(path, files).catch((error: unknown) => {
     if (isMissing(error)) return undefined;
     throw error;
   });
@@ -119,47 +135,78 @@ export async function readObject(
   );
 }
 
-const snapshotName = /^\d{8}T\d{6}Z-[0-9a-f]{8}\.json$/;
+const snapshotName = /^(\d{8}T\d{6}Z)-([0-9a-f]{8})\.json$/;
 
-/** A file that should be a snapshot and is not. */
+/** What stands among the snapshots and cannot be read as one: it may be one that needs objects. */
 export interface BadSnapshot {
   readonly path: string;
   readonly why: string;
+  /** What folder and name tell: the knowledge base, the second of `orderOf`, and the ID. */
+  readonly kb_id?: string | undefined;
+  readonly second?: string | undefined;
+  readonly id?: string | undefined;
 }
 
-/** All snapshots, oldest first, and the files that cannot be read as one. */
-export async function readSnapshots(
-  directory: string,
-  files: Files,
-): Promise<{ readonly snapshots: readonly Snapshot[]; readonly bad: readonly BadSnapshot[] }> {
+/** The snapshots of a backup, in order, and what cannot be read as one. */
+export interface StoredSnapshots {
+  readonly snapshots: readonly Snapshot[];
+  readonly bad: readonly BadSnapshot[];
+}
+
+/** Reads all snapshots. Each entry beside them is one that cannot be read, but for what is known to be none. */
+export async function readSnapshots(directory: string, files: Files): Promise<StoredSnapshots> {
   const snapshots: Snapshot[] = [];
   const bad: BadSnapshot[] = [];
   const top = join(directory, "snapshots");
   const kbs = (await files.stat(top)) ? await files.entries(top) : [];
-  for (const kb of kbs.filter(({ name, isDirectory }) => isDirectory && isUuid(name))) {
-    for (const { name, isFile } of await files.entries(join(top, kb.name))) {
-      if (!isFile || !snapshotName.test(name)) continue;
-      const path = join(top, kb.name, name);
-      const read = readSnapshot(await files.read(path), kb.name, name);
-      if (typeof read === "string") bad.push({ path, why: read });
+  for (const kb of kbs.filter((entry) => !isNone(entry))) {
+    const folder = join(top, kb.name);
+    if (!kb.isDirectory || !isUuid(kb.name)) {
+      bad.push({ path: folder, why: kindOf(kb) ?? "not made by kb backup" });
+      continue;
+    }
+    for (const entry of await files.entries(folder)) {
+      if (isNone(entry)) continue;
+      const path = join(folder, entry.name);
+      const [, second, id] = snapshotName.exec(entry.name) ?? [];
+      const read =
+        kindOf(entry) ??
+        (id === undefined
+          ? "not the name of a snapshot"
+          : await readSnapshot(path, kb.name, files));
+      if (typeof read === "string") bad.push({ path, why: read, kb_id: kb.name, second, id });
       else snapshots.push(read);
     }
   }
-  snapshots.sort((a, b) => (a.taken_at < b.taken_at ? -1 : 1));
+  snapshots.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
   return { snapshots, bad };
 }
 
+/** Files that are no snapshots: unfinished ones, journals of backups, and what file managers leave. */
+const isNone = ({ name, isFile }: NamedEntry): boolean =>
+  isFile && (isUnfinished(name) || /\.part\.jsonl$|^(\.DS_Store|Thumbs\.db)$/.test(name));
+
+/** Why an entry is no snapshot, whatever its name is. */
+function kindOf({ isFile, isDirectory, isLink }: NamedEntry): string | undefined {
+  if (isLink) return "a link, which is not followed";
+  return isFile || isDirectory ? undefined : "not a regular file";
+}
+
 /** The snapshot in a file; why it is none. */
-function readSnapshot(bytes: Uint8Array, kbId: string, name: string): Snapshot | string {
+async function readSnapshot(path: string, kbId: string, files: Files): Promise<Snapshot | string> {
+  const bytes = await files.read(path).catch(reasonOf);
+  if (typeof bytes === "string") return bytes;
   const value = tryParseJson(new TextDecoder().decode(bytes));
   if (!isObject(value)) return "not valid JSON";
   const { sum, ...snapshot } = value;
   if (sum !== sha256(JSON.stringify(snapshot))) return "modified after the backup";
   if (problemIn(snapshotFields, snapshot, "") !== undefined) return "fields are missing";
   const read = snapshot as unknown as Snapshot;
-  const isValid = read.kb.id === kbId && isHash(read.manifest) && Date.parse(read.taken_at) > 0;
+  if (read.kb.id !== kbId) return "of another knowledge base than its folder";
+  const times = [read.taken_at, orderOf(read)];
+  const isValid = isHash(read.manifest) && times.every((time) => Date.parse(time) > 0);
   if (!isValid) return "fields are missing";
-  return snapshotFile(read) === name ? read : "its name is that of another snapshot";
+  return snapshotFile(read) === basename(path) ? read : "its name is that of another snapshot";
 }
 
 const snapshotFields = {
@@ -169,10 +216,15 @@ const snapshotFields = {
   manifest: "text",
   documents: "number",
   bytes: "number",
+  "partial?": "text",
+  "order?": "text",
 } as const satisfies RequiredFields;
 
-const snapshotFile = ({ taken_at, id }: Pick<Snapshot, "taken_at" | "id">): string =>
-  `${taken_at.replace(/[-:]|\.\d+/g, "")}-${id}.json`;
+/** A time to the second, as in the name of a snapshot. */
+export const secondOf = (iso: string): string => iso.replace(/[-:]|\.\d+/g, "");
+
+const snapshotFile = (snapshot: Pick<Snapshot, "taken_at" | "order" | "id">): string =>
+  `${secondOf(orderOf(snapshot))}-${snapshot.id}.json`;
 
 /** Path of the file of a snapshot, below the directory. */
 export const snapshotPath = (snapshot: Snapshot): string =>

@@ -14,8 +14,8 @@ import { readKbState, documentStatuses, waitForIndexing } from "../documents/ind
 import type { KbState } from "../documents/index.ts";
 import { importBundle } from "../snapshot/index.ts";
 import type { Manifest } from "../snapshot/index.ts";
-import { allSnapshots, snapshotById } from "./snapshots.ts";
-import { readManifestOf, openBackup } from "./store.ts";
+import { openSnapshots, snapshotById } from "./snapshots.ts";
+import { openBackup, orderAfter, orderOf, readManifestOf } from "./store.ts";
 import type { undoParams } from "./command.ts";
 import { currentDocuments, settingsBack, touchedDocuments } from "./undo-compare.ts";
 import type { CurrentDocument } from "./undo-compare.ts";
@@ -142,7 +142,7 @@ const recordRow = ({ before, command, kb, at, after }: StoredRecord): Change => 
 
 async function manifestOf(record: StoredRecord, id: string, context: Context): Promise<Manifest> {
   const { directory } = record;
-  const snapshot = snapshotById(id, await allSnapshots(directory, context), directory);
+  const snapshot = snapshotById(id, await openSnapshots(directory, context), directory);
   return readManifestOf(directory, snapshot, context.host.files);
 }
 
@@ -208,6 +208,8 @@ export interface UndoRecord {
   readonly after: string | null;
   /** ISO 8601, in UTC. */
   readonly at: string;
+  /** Its place among the others, as that of a snapshot. */
+  readonly order?: string;
   /** An undo has begun, so the state may be between the two. */
   readonly undoing?: true;
 }
@@ -236,8 +238,10 @@ export async function readRecords(host: Host): Promise<readonly StoredRecord[]> 
     const value = tryParseJson(new TextDecoder().decode(await host.files.read(path)));
     if (isRecord(value)) records.push({ ...value, path });
   }
-  return records.toSorted((a, b) => (a.at < b.at ? -1 : 1));
+  return records.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
 }
+
+const placeOf = ({ at: taken_at, order }: UndoRecord): string => orderOf({ taken_at, order });
 
 function isRecord(value: unknown): value is UndoRecord {
   if (!isObject(value) || !isObject(value["kb"])) return false;
@@ -286,7 +290,9 @@ export async function startRecord(
   const before = taken.snapshot;
   await host.files.makeDirectory(folderOf(host), 0o700);
   const name = `${before.taken_at.replaceAll(/[-:.]/g, "")}-${before.id}.json`;
+  const last = (await readRecords(host)).at(-1);
   const record: StoredRecord = {
+    ...orderAfter(last && placeOf(last), before.taken_at),
     command,
     directory,
     kb: before.kb,
