@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CliError, isFatal, ApiError } from "../../../errors.ts";
+import { ApiError, CliError, diskProblem, isFatal } from "../../../errors.ts";
 import { newPathInside } from "../../../host/safe-path.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -9,7 +9,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isDone, readKbState } from "../documents/index.ts";
 import { capture } from "../snapshot/index.ts";
-import type { CaptureStore, StoredContent } from "../snapshot/index.ts";
+import type { Captured, CaptureStore, StoredContent } from "../snapshot/index.ts";
 import { requestedKbs } from "../knowledge/index.ts";
 import type { RequestedKb } from "../knowledge/index.ts";
 import {
@@ -92,10 +92,11 @@ export async function takeSnapshot(
     context,
   );
   const walk = capture({ dataset_id, state, chunks, store }, context);
-  let step = await walk.next();
-  while (!step.done) step = await walk.next();
-  const { manifest, changed } = step.value;
-  const hash = await put(Buffer.from(JSON.stringify(manifest)));
+  const { manifest, changed, hash } = await stored(walk, put).catch(async (error: unknown) => {
+    // A full disk needs the place more than the next backup needs the downloads.
+    if (diskProblem(error)) await store.journal.remove();
+    throw error;
+  });
   const taken_at = context.host.now().toISOString();
   const { base_url, name } = manifest.source;
   const bundled = manifest.state.documents;
@@ -122,6 +123,16 @@ export async function takeSnapshot(
     withoutChunks,
     added: grown() + size,
   };
+}
+
+/** Reads a knowledge base into a store to its end, and stores its manifest. */
+async function stored(
+  walk: ReturnType<typeof capture>,
+  put: (bytes: Uint8Array) => Promise<string>,
+): Promise<Omit<Captured, "edited"> & { readonly hash: string }> {
+  let step = await walk.next();
+  while (!step.done) step = await walk.next();
+  return { ...step.value, hash: await put(Buffer.from(JSON.stringify(step.value.manifest))) };
 }
 
 /** A locked backup as a store for one knowledge base: files are objects, which snapshots share. */

@@ -8,6 +8,7 @@ import { chunkHash, readChunks, readChunksOf } from "../chunk-lists/index.ts";
 import type { StoredChunk } from "../chunk-lists/index.ts";
 import { contentHashes, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbProperties, KbState } from "../documents/index.ts";
+import { requireUndamaged } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
 
 /** The parts of a document that an undo restores, as texts that are equal if the parts are. */
@@ -52,7 +53,7 @@ const partsOf = (
   chunks: chunks ? sha256(chunks.map(chunkHash).join()) : "",
 });
 
-/** The documents that differ between two snapshots, by ID. */
+/** The documents that differ between two snapshots, by ID. Throws usage if something stored of them is damaged. */
 export async function touchedDocuments(
   directory: string,
   before: Manifest,
@@ -65,9 +66,13 @@ export async function touchedDocuments(
   const stored = async (each: BundledDocument | undefined) =>
     each && partsOf(each, each.sha256, await readChunksOf(directory, each, context));
   const touched: TouchedDocument[] = [];
-  for (const id of new Set([...(left?.keys() ?? []), ...(right?.keys() ?? [])])) {
-    const pair = { before: left?.get(id), after: right?.get(id) };
-    if (JSON.stringify(pair.before) === JSON.stringify(pair.after)) continue;
+  const ids = [...new Set([...(left?.keys() ?? []), ...(right?.keys() ?? [])])];
+  const pairs = ids
+    .map((id) => ({ before: left?.get(id), after: right?.get(id) }))
+    .filter((pair) => JSON.stringify(pair.before) !== JSON.stringify(pair.after));
+  const documents = pairs.flatMap((pair) => [pair.before ?? [], pair.after ?? []].flat());
+  await requireUndamaged(directory, { state: { documents } }, context);
+  for (const pair of pairs) {
     const parts = [await stored(pair.before), await stored(pair.after)] as const;
     if (JSON.stringify(parts[0]) !== JSON.stringify(parts[1])) touched.push({ ...pair, parts });
   }

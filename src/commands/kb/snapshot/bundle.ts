@@ -1,9 +1,9 @@
 import { basename, dirname, join } from "node:path";
 import { problemIn } from "../../../api/response.ts";
-import { codeOf, isMissing, usage } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
-import { isBelow, pathInside, safePath } from "../../../host/safe-path.ts";
+import { isBelow, pathInside, readRegular, safePath } from "../../../host/safe-path.ts";
 import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
@@ -77,7 +77,7 @@ export async function readManifest(directory: string, files: Files): Promise<Man
       `invalid manifest ${path}: ${why}`,
       "export again into an empty directory: kb export <kb> <dir>",
     );
-  const text = new TextDecoder().decode(await files.read(path));
+  const text = new TextDecoder().decode(await readRegular(path, files));
   const value = tryParseJson(text);
   if (value === undefined) throw invalid("not valid JSON");
   if (!isObject(value) || typeof value["kb_export"] !== "number")
@@ -211,12 +211,9 @@ export async function fileHash(
   files: Files,
 ): Promise<string | null> {
   if (file === null) return null;
-  try {
-    return sha256(await files.read(await pathInside(directory, file, files)));
-  } catch (error) {
-    if (isMissing(error) || codeOf(error) === "EISDIR") return null;
-    throw error;
-  }
+  const path = await pathInside(directory, file, files);
+  // What is no file is missing: a pipe may have no end.
+  return (await files.stat(path))?.isFile ? sha256(await files.read(path)) : null;
 }
 
 /** The documents of an export with the hashes of their files as they are now. */
@@ -236,7 +233,7 @@ export async function hashedDocuments(
 /** Throws usage for files that do not match the manifest. */
 export async function requireUndamaged(
   directory: string,
-  { state }: Manifest,
+  { state }: { readonly state: Pick<Manifest["state"], "documents"> },
   context: Context,
 ): Promise<void> {
   const damages: { readonly file: string; readonly problem: "missing" | "changed" }[] = [];

@@ -1,8 +1,8 @@
 /** What other features use of exports. */
-export { checkedManifest, documentNames, fileHash } from "./bundle.ts";
+export { checkedManifest, documentNames, fileHash, requireUndamaged } from "./bundle.ts";
 export type { BundledDocument, Manifest } from "./bundle.ts";
 export { capture } from "./capture.ts";
-export type { CaptureStore, StoredContent } from "./capture.ts";
+export type { Captured, CaptureStore, StoredContent } from "./capture.ts";
 export { madeThere, makes, map_model, reads } from "./command.ts";
 export { importBundle, sourceDocuments } from "./import.ts";
 export { notImportable } from "./verify.ts";
