@@ -186,7 +186,7 @@ export async function readSnapshots(directory: string, files: Files): Promise<St
 const isNone = ({ name, isFile }: NamedEntry): boolean =>
   isFile && (isUnfinished(name) || /\.part\.jsonl$|^(\.DS_Store|Thumbs\.db)$/.test(name));
 
-/** Why an entry is no snapshot, whatever its name is. */
+/** Why an entry cannot be a snapshot, whatever its name is. */
 function kindOf({ isFile, isDirectory, isLink }: NamedEntry): string | undefined {
   if (isLink) return "a link, which is not followed";
   return isFile || isDirectory ? undefined : "not a regular file";

@@ -212,7 +212,7 @@ export async function fileHash(
 ): Promise<string | null> {
   if (file === null) return null;
   const path = await pathInside(directory, file, files);
-  // What is no file is missing: a pipe may have no end.
+  // A pipe or a directory counts as missing; reading a pipe may never end.
   return (await files.stat(path))?.isFile ? sha256(await files.read(path)) : null;
 }
 
