@@ -472,6 +472,7 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/wf/runs/stop.ts", "wf wait", "needs a run that a stop does not end"],
   ["commands/wf/runs/stop.ts", "wf chat stop", "needs a running reply of another machine"],
   ["follow/run-state.ts", "[workflow_run_id]", "takes 20 minutes"],
+  ["runs/outcome.ts", "through-pauses", "needs a form without a token: unanswerable-forms.test.ts"],
   ["follow/run-state.ts", "wf events", "takes an hour"],
   ["host/lock.ts", "kill", "ends a process that holds a lock: cli/at-once.test.ts"],
   ["follow/open-stream.ts", "see whether", "needs a form that fails: form-answers.test.ts"],
