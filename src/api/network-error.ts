@@ -151,7 +151,7 @@ function innermost(error: Error): SystemError {
   let current: unknown = error;
   while (current instanceof Error) {
     if (current instanceof AggregateError && current.errors.length > 0) current = current.errors[0];
-    else if (codeOf(current) !== "" && codeOf(current) !== "UND_ERR_PRX_TLS") return current;
+    else if (codeOf(current) !== "") return current;
     else current = current.cause;
   }
   return error;

@@ -156,6 +156,41 @@ test("a refused connection to the proxy is reported as the proxy's, not the serv
 });
 
 test.concurrent.each([
+  ["other-host", "the server's certificate is for another host", "--ca-file does not help here"],
+  ["expired", "the server's certificate is expired or not yet valid", "its operator must renew it"],
+  ["self-signed", "the server's certificate is not trusted", "pass your certificate authority"],
+])("the certificate %s behind a proxy is the server's: %s", async (name, words, hint) => {
+  const server = await rawServer([say(http(200, emptyPage))], {
+    serve: (served) => createServer(certificate(name), served),
+  });
+  const proxy = await proxyTo(server);
+  const env = { KB_BASE_URL: "https://127.0.0.1:8443/v1", HTTPS_PROXY: at(proxy), NO_PROXY: "" };
+  const ran = await run([...create, "--retries", "1", "--ca-file", pathOf("authority")], env);
+  expect(ran).toMatchObject({ exit: 11, out: "" });
+  expect(ran.err).toContain(words);
+  expect(ran.err).toContain(hint);
+  expect(ran.err).not.toContain("unknown whether");
+  expect(server.requests).toEqual([]);
+  expect(proxy.requests).toHaveLength(1);
+});
+
+test.concurrent.each([
+  ["other-host", "certificate is for another host"],
+  ["self-signed", "certificate is not trusted"],
+])("the certificate %s of a proxy fails the connection to it: %s", async (name, words) => {
+  const proxy = await rawServer([reset], {
+    serve: (served) => createServer(certificate(name), served),
+  });
+  const secured = at(proxy).replace("http", "https");
+  const env = { KB_BASE_URL: "https://kb.example/v1", HTTPS_PROXY: secured };
+  const ran = await run([...create, "--retries", "0", "--ca-file", pathOf("authority")], env);
+  expect(ran).toMatchObject({ exit: 11, out: "" });
+  expect(ran.err).toContain(`proxy connection failed: the server's ${words}`);
+  expect(ran.err).toContain("check HTTPS_PROXY and HTTP_PROXY");
+  expect(proxy.requests).toEqual([]);
+});
+
+test.concurrent.each([
   ["other.example, 127.0.0.1", "127.0.0.1"],
   ["*", "127.0.0.1"],
   ["::1", "::1"],

@@ -78,6 +78,9 @@ test("a profile stores them; another profile and the environment override it", a
       found: "opens only some knowledge bases: 2 of the 2 configured",
     }),
   );
+  expect(JSON.parse(doctor.out)).toContainEqual(
+    expect.objectContaining({ check: "application key", result: "warning" }),
+  );
   const wrong = await cli(["kb", "login", "work", "--kb", "Rules", "--no-input"]);
   expect(wrong).toMatchObject({ exit: 2 });
   expect(wrong.err).toContain("does not end in a knowledge base ID");

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import type { RawHost } from "../../../src/host/host.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
@@ -62,6 +63,17 @@ test.each(["chat", "review"])(
     });
   },
 );
+
+test("a newest run that the server has removed shows no ID; one that cannot be read is an error", async () => {
+  const openedWith = async (fault: string) => {
+    server.sandbox.setFaults([parseFault(`GET /workflows/run/* ${fault}`)]);
+    const ran = await run("wf open --print --retries 0");
+    server.sandbox.setFaults([]);
+    return ran;
+  };
+  expect(await openedWith("status=404")).toMatchObject({ exit: 0, out: `${origin}/apps\n` });
+  expect(await openedWith("status=503")).toMatchObject({ exit: 1, out: "" });
+});
 
 test("what does not exist has no page", async () => {
   expect((await run("kb open Nothing --print")).exit).toBe(3);
