@@ -798,6 +798,7 @@ export interface Operations {
       readonly error?: string | null;
       readonly enabled?: boolean | null;
       readonly archived?: boolean | null;
+      readonly doc_form?: string | null;
       readonly dataset_process_rule_id?: string | null;
       readonly data_source_info?: (JsonObject & { readonly upload_file_id?: string | null }) | null;
       readonly data_source_detail_dict?:
@@ -855,6 +856,7 @@ export interface Operations {
       readonly enabled: boolean;
       readonly status?: string | null;
       readonly updated_by?: string | null;
+      readonly created_at?: number | null;
       readonly disabled_at?: number | null;
       readonly indexing_at?: number | null;
       readonly completed_at?: number | null;

@@ -30,6 +30,7 @@ const chunkFields = {
   // Each is null until it applies, and absent in older servers.
   "status?": "text",
   "updated_by?": "text",
+  "created_at?": "time",
   "disabled_at?": "time",
   "indexing_at?": "time",
   "completed_at?": "time",

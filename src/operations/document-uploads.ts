@@ -37,6 +37,7 @@ export const documentFields = {
   "error?": "text",
   "enabled?": "flag",
   "archived?": "flag",
+  "doc_form?": "text",
   "dataset_process_rule_id?": "text",
   "data_source_info?": { "upload_file_id?": "text" },
   // The stored file; its size is in characters for documents created from text.

@@ -281,7 +281,7 @@ describe("a document is not replaced, and the exit code says so,", () => {
     const { exit, out } = await kb("heal", name);
     server.sandbox.setFaults([]);
     expect(exit).toBe(10);
-    expect(out).toMatch(/^failed\tdocument\tfails\.md\tits chunks could not be saved/m);
+    expect(out).toMatch(/^failed\tdocument\tfails\.md\tits chunks cannot be read: /m);
     expect(writes(from).filter((line) => line.includes("create-by-text"))).toHaveLength(1);
     await done("heal", name);
     expect(await problems(name)).toBe("");

@@ -47,7 +47,7 @@ const inError = { indexing_status: "error" };
 test.each<[string, SourceDocument[], ReturnType<typeof existing>[], readonly string[]]>([
   ["a new document", [bundled("a")], [], ["create a"]],
   ["the same document", [bundled("a")], [existing("a")], ["unchanged a"]],
-  ["other content", [bundled("a")], [existing("a", { hash: "2" })], ["create a"]],
+  ["other content", [bundled("a")], [existing("a", { hash: "2" })], ["update a"]],
   ["no content", [bundled("a", { hash: null })], [], ["failed a"]],
   [
     "two of the same content",
@@ -60,6 +60,21 @@ test.each<[string, SourceDocument[], ReturnType<typeof existing>[], readonly str
     [bundled("x/a", { name: "x∕a" })],
     [existing("x∕a")],
     ["unchanged x/a"],
+  ],
+  [
+    "other content, beside one whose content is needed",
+    [
+      bundled("a", { hash: "1" }),
+      bundled("a", { hash: "2", exported: { ...exported, isLater: true } }),
+    ],
+    [existing("a", { hash: "2" })],
+    ["create a", "unchanged a"],
+  ],
+  [
+    "other content of a disabled one",
+    [bundled("a")],
+    [existing("a", { hash: "2", enabled: false })],
+    ["create a"],
   ],
   ["a text with a slash", [bundled("x/a")], [existing("x∕a")], ["create x/a"]],
   ["other values", [bundled("a", { metadata: { n: 1 } })], [existing("a")], ["metadata a"]],

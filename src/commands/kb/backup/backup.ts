@@ -29,7 +29,8 @@ import type { backupParams } from "./command.ts";
 
 /** How a snapshot is taken. */
 export interface TakeOptions {
-  readonly chunks: boolean;
+  /** Are chunks stored? With IDs, those of exactly these documents, whatever their status: without them, nothing is. */
+  readonly chunks: boolean | ReadonlySet<string>;
   /** Only these documents, by ID. */
   readonly only?: ReadonlySet<string>;
   /** Why it is taken, if no `kb backup` asked for it. */
@@ -89,9 +90,10 @@ export async function takeSnapshot(
   const { store, withoutChunks, grown, put, last } = await backupStore(
     directory,
     dataset_id,
+    chunks,
     context,
   );
-  const walk = capture({ dataset_id, state, chunks, store }, context);
+  const walk = capture({ dataset_id, state, chunks: chunks !== false, store }, context);
   const { manifest, changed, hash } = await stored(walk, put).catch(async (error: unknown) => {
     // A full disk needs the place more than the next backup needs the downloads.
     if (diskProblem(error)) await store.journal.remove();
@@ -136,7 +138,13 @@ async function stored(
 }
 
 /** A locked backup as a store for one knowledge base: files are objects, which snapshots share. */
-async function backupStore(directory: string, dataset_id: string, context: Context) {
+async function backupStore(
+  directory: string,
+  dataset_id: string,
+  chunks: TakeOptions["chunks"],
+  context: Context,
+) {
+  const exactly = typeof chunks === "boolean" ? undefined : chunks;
   const { files } = context.host;
   const path = await newPathInside(directory, `snapshots/${dataset_id}.part.jsonl`, files);
   const journal = await openJournal(path, files);
@@ -162,10 +170,12 @@ async function backupStore(directory: string, dataset_id: string, context: Conte
     putChunks: async (_, text) => objectPath(await put(Buffer.from(text))),
     withoutChunks({ name }, error) {
       // Without its model, a knowledge base lists no chunks (server §8).
-      if (context.signal.aborted || !(error instanceof CliError) || isFatal(error)) throw error;
+      const isOfOne = error instanceof CliError && !isFatal(error) && !exactly;
+      if (context.signal.aborted || !isOfOne) throw error;
       withoutChunks.push({ name, why: error.message, isPending: false });
     },
     isUnready(document) {
+      if (exactly) return !exactly.has(document.id);
       if (isDone(document)) return false;
       withoutChunks.push({ name: document.name, why: "being indexed", isPending: true });
       return true;

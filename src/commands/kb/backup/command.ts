@@ -100,7 +100,7 @@ export const backupRestore = task({
   action: "restore {kb} from {dir}",
   summary: "Create a knowledge base as it was in a snapshot",
   about:
-    "Checks the hashes of all files before it sends anything, and says what will be embedded. Chunks come\nback as they were, edited ones included. An interrupted restore is continued by the same command. With\n--into, what is missing is added, and nothing is deleted.",
+    "Checks the hashes of all files before it sends anything, and says what will be embedded. Chunks come\nback as they were, edited ones included. An interrupted restore is continued by the same command. With\n--into, other documents stay; before changes of chunks by hand are lost, it names them and asks.",
   parallel: true,
   params: restoreParams,
   returns: madeThere,

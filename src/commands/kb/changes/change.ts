@@ -78,6 +78,8 @@ export interface DocumentChange extends Change {
   readonly source: SourceDocument | undefined;
   /** The document as it is. */
   readonly document: DocumentState | undefined;
+  /** What it loses of the chunks of the document, once that was read; none if its chunks are put back. */
+  readonly losses?: readonly string[];
 }
 
 /** A change with defaults for what it does not need. */

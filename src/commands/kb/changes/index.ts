@@ -14,6 +14,7 @@ export {
   sizeOf,
 } from "./make-documents.ts";
 export { ambiguousContent, duplicatePath, indexedAgain, planDocuments } from "./plan-documents.ts";
+export { lossesIn, withLosses, withLost } from "./replaced-chunks.ts";
 export { planSettings } from "./plan-settings.ts";
 export type { CurrentState, DesiredState } from "./plan-settings.ts";
 export type { MadeJournal, Noted } from "./upload.ts";

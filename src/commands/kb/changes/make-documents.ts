@@ -7,6 +7,7 @@ import type { DocumentTarget } from "./apply-documents.ts";
 import { rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange, SourceDocument } from "./change.ts";
 import { duplicatePath } from "./plan-documents.ts";
+import { withLosses } from "./replaced-chunks.ts";
 import { newTally, tallyText } from "./tally.ts";
 import type { RunTally } from "./tally.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -29,12 +30,13 @@ export interface Wording {
  * Throws partial if a document differs from its source at the end.
  */
 export async function* makeDocuments(
-  changes: readonly DocumentChange[],
+  planned: readonly DocumentChange[],
   target: DocumentTarget,
   wording: Wording,
   context: Context,
 ): AsyncGenerator<Change> {
   const results: Change[] = [];
+  const changes = await withLosses(planned, target, context);
   const tally = newTally(changes, wording.noun);
   let limit: CliError | undefined;
   try {
@@ -80,8 +82,11 @@ async function endedEarly(error: CliError, tally: RunTally, context: Context): P
 
 /** The row of a change in a dry run. */
 export const plannedRow = (change: DocumentChange): Change => {
-  if (isIndexed(change) && change.source)
-    return rowOf(change, { note: `${sizeOf([change.source])} to index` });
+  if (isIndexed(change) && change.source) {
+    const size = `${sizeOf([change.source])} to index`;
+    const isLossy = change.losses !== undefined && change.losses.length > 0;
+    return rowOf(change, { note: isLossy ? `${size}; ${change.note}` : size });
+  }
   // It is sent once more, but the same content had no chunks before.
   const error = change.action === "adopt" ? change.document?.error : undefined;
   return rowOf(change, error ? { action: "failed", note: `indexing failed: ${error}` } : {});

@@ -72,7 +72,7 @@ export function planDocuments(
     changes.push(
       hasMarks
         ? syncChange(source, document, current, rules)
-        : copyChange(source, document, current),
+        : copyChange(source, document, current, matches),
     );
     for (const duplicate of duplicates) {
       const action = rules.prune ? "delete" : "skip";
@@ -177,16 +177,29 @@ const probablyOurs = "probably left by an interrupted sync";
 const failedBefore = "indexing failed before";
 const touched = "changed on the server since the last sync";
 
+const otherContent = "replaces another content";
+
 /** The change for a document of an export and the one of its name and content. */
 function copyChange(
   source: SourceDocument,
   document: DocumentState | undefined,
   { documents }: RemoteDocuments,
+  matches: Matches,
 ): DocumentChange {
   const plan = (action: Action, note?: string) =>
     documentChange(action, source.path, { source, document }, note);
   if (source.hash === null) return plan("failed", "the export has no content for it");
-  if (!document) return plan("create");
+  if (!document) {
+    // A create takes over the document of its name (server §9.1), unless it is sent to stand beside it.
+    const { exported, name } = source;
+    const other = documents.find((each) => each.enabled && each.name === name);
+    if (!other || !exported || exported.isLater) return plan("create");
+    const isNeeded = [...matches.values()].some(([match]) => match === other);
+    const beside = { ...source, kind: "file", exported: { ...exported, isLater: true } } as const;
+    if (isNeeded) return documentChange("create", source.path, { source: beside });
+    const replaced = { source, document: { ...other, indexing_status: "error" } };
+    return documentChange("update", source.path, replaced, otherContent);
+  }
   if (document.indexing_status === "error") {
     // Beside another one of its name, a new document would not replace it, but that one or none.
     const isOnly = documents.filter(({ name }) => name === document.name).length === 1;

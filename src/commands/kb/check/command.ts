@@ -1,9 +1,4 @@
-import {
-  listChunks,
-  createChunks,
-  deleteChunk,
-  listChildChunks,
-} from "../../../operations/chunks.ts";
+import { listChunks } from "../../../operations/chunks.ts";
 import { downloadDocumentsZip, listDocuments } from "../../../operations/documents.ts";
 import {
   getKnowledgeBase,
@@ -15,7 +10,7 @@ import { list, local, onTerminal, textIn, withNamePath } from "../../../operatio
 import { dataset_id } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 import { changeResults, transferFlags, transfers } from "../changes/index.ts";
-import { madeThere } from "../snapshot/index.ts";
+import { chunkChanges, madeThere } from "../snapshot/index.ts";
 import { problemFigureNames } from "./findings.ts";
 
 export const checkParams = {
@@ -84,11 +79,11 @@ export const kbHeal = task({
   meant: ["reindex", "repair"],
   summary: "Index again what failed: documents in error, without chunks, and single chunks",
   about:
-    "Replaces a document by a create of the same name, with the content that the server has of it. Before,\nits content and chunks are saved on this machine; afterwards edits of chunks are put back. A chunk\nthat was not indexed is added again at the end and then deleted, unless a new one would lack its\nsummary, attachments or edited child chunks. Nothing else is deleted, and disabled or archived\ndocuments are left as they are. An interrupted run is continued by the same command.",
+    "Replaces a document by a create of the same name, with the content that the server has of it. Before,\nits content and chunks are saved on this machine, whatever its status; afterwards chunks that were\nadded, edited, disabled or removed by hand are put back. One whose chunks cannot be read is not\nreplaced. A chunk that was not indexed is added again at the end and then deleted, unless a new one would lack its\nsummary, attachments or edited child chunks. Nothing else is deleted, and disabled or archived\ndocuments are left as they are. An interrupted run is continued by the same command.",
   parallel: true,
   params: healParams,
   returns: onTerminal(changeResults, madeThere),
-  sends: [...transfers, listChunks, listChildChunks, createChunks, deleteChunk],
+  sends: [...transfers, ...chunkChanges],
   effect: "writes",
   plans: true,
   exits: ["partial"],

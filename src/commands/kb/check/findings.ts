@@ -96,7 +96,7 @@ export function* listFindings(
 }
 
 /** Unix seconds at which its content was stored; that of its creation if the server does not tell. */
-function storedAt(document: Document): number {
+export function storedAt(document: Document): number {
   const stored = valueAt(document, "data_source_detail_dict.upload_file.created_at");
   return typeof stored === "number" ? stored : (document.created_at ?? Infinity);
 }

@@ -1,23 +1,30 @@
 import { dirname, join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import { collect, groupBy } from "../../../lib/collect.ts";
-import { tryParseJson } from "../../../lib/json.ts";
+import { openJournal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backup/index.ts";
 import { change, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
-import { listFindings } from "./findings.ts";
-import { chunkRules, makeChunks, readChunksOf } from "../chunk-lists/index.ts";
+import { listFindings, storedAt } from "./findings.ts";
+import {
+  chunkHash,
+  chunkRules,
+  makeChunks,
+  planChunks,
+  readChunks,
+  readChunksOf,
+} from "../chunk-lists/index.ts";
+import type { StoredChunk } from "../chunk-lists/index.ts";
 import {
   contentHashes,
   countedDocuments,
-  isDone,
   isIndexed,
-  lossesOfAll,
+  readLosses,
   readKbState,
   restoreValues,
 } from "../documents/index.ts";
@@ -64,7 +71,7 @@ async function* heal(
   const directory = await healPath(dataset_id, context);
   const documents = await collect(countedDocuments(dataset_id, context));
   if (options.dryRun) {
-    yield* planned(input, documents, context);
+    for (const { row } of await plan(input, documents, context)) yield row;
     return yield* healChunks(input, { documents, journalPath: `${directory}.jsonl` }, context);
   }
   await host.files.makeDirectory(dirname(directory), 0o700);
@@ -72,23 +79,24 @@ async function* heal(
   let continued: Manifest | undefined;
   try {
     const unfinished = (await allSnapshots(directory, context)).at(-1);
-    const rows = unfinished ? [] : planned(input, documents, context);
-    const ids = new Set<string>();
-    for (const row of rows) {
-      if (row.id === null || handled.has(row.id)) continue;
-      if (row.action === "skip") yield row;
-      else ids.add(row.id);
+    const only = new Set<string>();
+    const chunks = new Set<string>();
+    for (const { row, hasChunks } of unfinished ? [] : await plan(input, documents, context)) {
+      if (handled.has(row.id)) continue;
+      if (row.action !== "update") yield row;
+      else only.add(row.id);
+      if (hasChunks) chunks.add(row.id);
     }
     const saved =
       unfinished ??
-      (ids.size > 0 &&
-        (await takeSnapshot(directory, dataset_id, { chunks: true, only: ids }, context)).snapshot);
+      (only.size > 0 &&
+        (await takeSnapshot(directory, dataset_id, { chunks, only }, context)).snapshot);
     if (unfinished) await context.notice("continuing with what an interrupted run has saved");
     if (saved) {
       const manifest = await readManifestOf(directory, saved, host.files);
       const whole = yield* wholeOf({ directory, manifest }, context);
       const hasEnded = yield* replace(input, whole, context);
-      // Edits of chunks that could not be put back yet are nowhere else.
+      // Chunks that could not be put back yet are nowhere else.
       if (hasEnded) await forget(directory, context);
       if (unfinished && hasEnded) continued = manifest;
       else if (unfinished)
@@ -115,34 +123,61 @@ async function forget(directory: string, { host: { files } }: Context): Promise<
   const mark = "kb-backup.json";
   const names = (await files.entries(directory)).map(({ name }) => name);
   const others = names.filter((name) => !name.startsWith(mark));
-  for (const name of ["edited.json", "snapshots", ...others, mark])
+  for (const name of ["put-back.jsonl", "snapshots", ...others, mark])
     await files.remove(join(directory, name));
 }
 
-/** What a run would replace, and what it leaves as it is. */
-function* planned(
+/** What a run does with a document. */
+interface Planned {
+  readonly row: Change & { readonly id: string };
+  /** Has it chunks of its content, which it gets back? */
+  readonly hasChunks: boolean;
+}
+
+/** What a run would replace, and what it leaves as it is. Chunks are read first: a replacement deletes them. */
+async function plan(
   { dataset_id, stuck_after = Infinity }: HealInput,
   documents: readonly Document[],
   context: Context,
-): Generator<Change> {
+): Promise<readonly Planned[]> {
   const kb = { id: dataset_id, name: "", line: () => "" };
   const limits = { stuckAfter: stuck_after, now: context.host.now().getTime() };
   const names = groupBy(documents, ({ name }) => name);
-  for (const document of documents) {
-    const { id, name, enabled, archived } = document;
-    const [found] = [...listFindings(kb, document, limits)].filter(({ problem }) =>
-      replaced.includes(problem),
+  const failed = documents.flatMap((document) => {
+    const { name, enabled, archived } = document;
+    const found = [...listFindings(kb, document, limits)].find((each) =>
+      replaced.includes(each.problem),
     );
-    if (!found) continue;
-    const row = (action: "update" | "skip", note: string) =>
-      change({ action, what: "document", name, id, note });
-    if (!enabled || archived)
-      yield row("skip", `${archived ? "archived" : "disabled"}: ${found.note}`);
-    else if ((names.get(name)?.length ?? 0) > 1)
-      yield row("skip", `another document has its name: ${found.note}`);
-    else yield row("update", `${found.problem}: ${found.note}`);
-  }
+    if (!found) return [];
+    if (!enabled || archived) return { document, found, left: archived ? "archived" : "disabled" };
+    const isOnly = names.get(name)?.length === 1;
+    return { document, found, left: isOnly ? undefined : "another document has its name" };
+  });
+  const toReplace = failed.flatMap(({ document, left }) => (left === undefined ? [document] : []));
+  const losses = await readLosses(dataset_id, toReplace, context);
+  return failed.map(({ document, found: { problem, note: why }, left }) => {
+    const { id, name } = document;
+    const planned = (action: "update" | "skip" | "failed", note: string, hasChunks = false) => ({
+      row: { ...change({ action, what: "document", name, note }), id },
+      hasChunks,
+    });
+    const read = losses.get(id);
+    if (read === undefined) return planned("skip", `${left}: ${why}`);
+    if (typeof read === "string") return planned("failed", read);
+    const { lost, newest = Infinity } = read;
+    const byHand = lost.length > 0 ? firstNames(lost, MAX_NAMED) : undefined;
+    // A worker that dies early leaves the chunks of the content from before (server §9.6).
+    const isFormer = newest < Math.floor(storedAt(document)) && Number.isFinite(storedAt(document));
+    if (isFormer && byHand !== undefined)
+      return planned("failed", `its chunks are of its former content: ${byHand}; ${addAgain}`);
+    const back = byHand !== undefined ? `; puts back ${byHand}` : "";
+    return planned("update", `${problem}: ${why}${back}`, !isFormer);
+  });
 }
+
+/** Changes of chunks that a row names. */
+const MAX_NAMED = 20;
+const addAgain = "to drop them, add the document again under its name";
 
 /** Documents as they were saved before they are replaced. */
 interface Saved {
@@ -161,21 +196,18 @@ async function* wholeOf(
   for (const document of manifest.state.documents) {
     const { id, name, file, sha256, chunks } = document;
     const row = { action: "failed", what: "document", name, id } as const;
-    if (!chunks && isDone(document))
-      yield change({ ...row, note: "its chunks could not be saved" });
-    else if ((await isDamaged(file, sha256)) || (await isDamaged(chunks?.file, chunks?.sha256)))
+    if ((await isDamaged(file, sha256)) || (await isDamaged(chunks?.file, chunks?.sha256)))
       yield change({ ...row, note: "its saved copy is damaged" });
     else documents.push(document);
   }
   return { directory, manifest: { ...manifest, state: { ...manifest.state, documents } } };
 }
 
-/** Replaces the saved documents, and puts back their edits of chunks. */
+/** Replaces the saved documents, and puts back their chunks. */
 async function* replace(input: HealInput, saved: Saved, context: Context): AsyncGenerator<Change> {
   const { dataset_id, wait_for_limit } = input;
-  const { manifest, directory } = saved;
+  const { manifest } = saved;
   const state = await readKbState(dataset_id, context);
-  const edited = await editedDocuments(dataset_id, saved, context);
   const current = await currentDocuments(saved, state, context);
   const changes = replacements(saved, state, current);
   for (const { name, id, file } of manifest.state.documents) {
@@ -200,23 +232,50 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
   // Values stay with their document (server §9.1): only the mark of the stored file is that of the former one.
   const kept = healed.map(([before, now]) => [{ ...before, metadata: now.metadata }, now] as const);
   await restoreValues(dataset_id, kept, context);
-  for (const [before] of healed) {
-    const { id, name } = before;
-    const list = edited.has(id) ? await readChunksOf(directory, before, context) : undefined;
-    if (!list) continue;
-    const stored = list.map((chunk) =>
-      // A failed chunk is not enabled either, but not on purpose.
-      chunk.status === "completed" ? chunk : { ...chunk, status: "completed", enabled: true },
-    );
-    const rules = chunkRules(state.settings, state.settings.doc_form);
-    const to = { dataset_id, document_id: id, ...rules };
-    await makeChunks(to, stored, context);
-    const note = `chunks put back: ${counted(stored.length, "chunk")}`;
-    yield change({ action: "update", what: "document", name, id, note });
-  }
-  const healedIds = new Set(healed.map(([{ id }]) => id));
-  return [...edited].every((id) => healedIds.has(id) || !isDocument(now.get(id)));
+  return yield* putBack(dataset_id, saved, { settings: state.settings, now }, context);
 }
+
+/** Gives healed documents the chunks that they had; false if a document that fails again would lose some of them. */
+async function* putBack(
+  dataset_id: string,
+  { directory, manifest }: Saved,
+  {
+    settings,
+    now,
+  }: Pick<KbState, "settings"> & {
+    readonly now: ReadonlyMap<string, DocumentState | string>;
+  },
+  context: Context,
+): AsyncGenerator<Change, boolean> {
+  const journal = await openJournal(join(directory, "put-back.jsonl"), context.host.files);
+  const isPutBack = new Set(journal.entries.map(({ document }) => document));
+  const rules = chunkRules(settings, settings.doc_form);
+  let hasEnded = true;
+  for (const before of manifest.state.documents) {
+    const { id, name } = before;
+    const [document, list] = [now.get(id), await readChunksOf(directory, before, context)];
+    // Without chunks it was not split yet. Chunks that were put back before may have been changed since.
+    if (!isDocument(document) || !list || list.length === 0 || isPutBack.has(id)) continue;
+    const to = { dataset_id, document_id: id, ...rules };
+    const stored = list.map(indexed);
+    const existing = await collect(readChunks(to, context));
+    if (!isIndexed(document)) {
+      hasEnded &&= stored.map(chunkHash).join() === existing.map(indexed).map(chunkHash).join();
+      continue;
+    }
+    if (planChunks(stored, existing, rules).length > 0) {
+      await makeChunks(to, stored, context);
+      const note = `chunks put back: ${counted(stored.length, "chunk")}`;
+      yield change({ action: "update", what: "document", name, id, note });
+    }
+    await journal.append([{ document: id }]);
+  }
+  return hasEnded;
+}
+
+/** A chunk as indexing leaves it: a failed one is not enabled either, but not on purpose. */
+const indexed = (chunk: StoredChunk): StoredChunk =>
+  chunk.status === "completed" ? chunk : { ...chunk, status: "completed", enabled: true };
 
 const isDocument = (found: DocumentState | string | undefined): found is DocumentState =>
   typeof found === "object";
@@ -266,28 +325,15 @@ function replacements(
     // As one in error, it is replaced by a create of its name, which needs no available document.
     const content = { ...source, metadata: {} };
     return [
-      { ...row, source: content, document: { ...document, indexing_status: "error", error: null } },
+      {
+        ...row,
+        source: content,
+        document: { ...document, indexing_status: "error", error: null },
+        losses: [], // its chunks are put back
+      },
     ];
   });
 }
 
 const isReplaceable = (before: BundledDocument, now: DocumentState): boolean =>
   now.enabled && !now.archived && !(isIndexed(now) && now.stored !== before.stored);
-
-/** The IDs of saved documents whose chunks were edited by hand: noted before the first of them is replaced. */
-async function editedDocuments(
-  dataset_id: string,
-  { directory, manifest }: Saved,
-  context: Context,
-): Promise<ReadonlySet<string>> {
-  const { files } = context.host;
-  const path = join(directory, "edited.json");
-  const noted =
-    (await files.stat(path)) && tryParseJson(new TextDecoder().decode(await files.read(path)));
-  if (Array.isArray(noted)) return new Set(noted.map(String));
-  const edited: string[] = [];
-  for (const document of manifest.state.documents)
-    if ((await lossesOfAll(dataset_id, [document], context)).length > 0) edited.push(document.id);
-  await files.writeAtomic(path, `${JSON.stringify(edited)}\n`, 0o600);
-  return new Set(edited);
-}

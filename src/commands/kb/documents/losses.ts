@@ -1,52 +1,72 @@
 /** What is lost when documents are split into chunks again: changes of chunks by hand. */
 import { mapAll } from "../../../api/concurrent-map.ts";
+import { CliError, isFatal } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
 import { firstNames } from "../../../lib/text.ts";
 import { listChunks } from "../../../operations/chunks.ts";
-import { getDocument } from "../../../operations/documents.ts";
 import type { Checked } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { DocumentDetail } from "./verify-rename.ts";
 
-/** What of a document is lost: `chunk 3 (edited)`. */
+/** What is lost with the chunks of a document. */
+export interface Losses {
+  /** Changes by hand: `chunk 3 (edited)`. */
+  readonly lost: readonly string[];
+  /** Unix seconds at which its last chunk was made; undefined if there is none, or the server does not tell. */
+  readonly newest: number | undefined;
+}
+
+type Document = Pick<DocumentDetail, "id" | "doc_form" | "completed_at">;
+
+/** Reads what is lost with the chunks of a document, whatever its status. */
 export async function lossesOf(
   dataset_id: string,
-  document: DocumentDetail,
+  document: Document,
   context: Context,
-): Promise<readonly string[]> {
+): Promise<Losses> {
   const of = { dataset_id, document_id: document.id };
   const chunks = await collect(context.api.rows(listChunks, of));
-  const generated = document.doc_form === "qa_model" ? ["its questions and answers"] : [];
-  return [...generated, ...handEdits(chunks, document)];
+  const isGenerated = document.doc_form === "qa_model" && chunks.length > 0;
+  const generated = isGenerated ? ["its questions and answers"] : [];
+  const times = chunks.flatMap(({ created_at }) => created_at ?? []);
+  const newest = times.length > 0 ? Math.max(...times) : undefined;
+  return { lost: [...generated, ...handEdits(chunks, document)], newest };
 }
 
-/** The same of several documents: `leave.md: chunk 3 (edited)`. */
-export async function lossesOfAll(
+/**
+ * Reads the same of several documents, by ID; a text says why the chunks of one cannot be read, so that it must
+ * not be replaced: they would be gone unseen.
+ */
+export async function readLosses(
   dataset_id: string,
-  documents: readonly { readonly id: string; readonly name: string }[],
+  documents: readonly Document[],
   context: Context,
-): Promise<readonly string[]> {
+): Promise<ReadonlyMap<string, Losses | string>> {
   const total = documents.length;
   let done = 0;
-  const losses = await mapAll(documents, 3, async ({ id: document_id, name }) => {
-    const input = { dataset_id, document_id, metadata: "without" } as const;
-    const lost = await lossesOf(dataset_id, await context.api.call(getDocument, input), context);
+  const found = await mapAll(documents, 3, async (document) => {
+    const losses = await lossesOf(dataset_id, document, context).catch((error: unknown) => {
+      const isOfOne = error instanceof CliError && !isFatal(error) && error.kind !== "limited";
+      if (!isOfOne || context.signal.aborted) throw error;
+      return `its chunks cannot be read: ${error.message}`;
+    });
     context.progress({ verb: "Checking", done: ++done, total, unit: "documents" });
-    return lost.map((loss) => `${name}: ${loss}`);
+    return [document.id, losses] as const;
   });
-  return losses.flat();
+  return new Map(found);
 }
 
-/** Prompts if something is lost; a dry run says what would be. */
+/** Prompts if something is lost, and names it, as --yes asks nothing; a dry run says what would be. */
 export async function confirmLosses(
   losses: readonly string[],
   how: { readonly question: (lost: string) => string; readonly declined: string },
   context: Context,
 ): Promise<void> {
   if (losses.length === 0) return;
-  const lost = firstNames(losses);
+  const lost = firstNames(losses, 20);
   if (context.options.dryRun) return context.notice(`would lose ${lost}`);
   await context.confirm(how.question(lost), { declined: how.declined });
+  await context.notice(`loses ${lost}`);
 }
 
 type EditableChunk = Checked<{
@@ -70,23 +90,29 @@ export function handEdits(
   { completed_at }: { readonly completed_at?: number | null | undefined },
 ): readonly string[] {
   const sorted = chunks.toSorted((a, b) => a.position - b.position);
+  const completedAt = completed_at ?? Infinity;
+  // All are begun at once, before the first of them is completed: later ones were added, in a document that is
+  // being indexed again, too.
+  const first = Math.min(completedAt, ...chunks.map((each) => each.completed_at ?? Infinity));
   const edits: string[] = [];
   let next = 1;
   for (const chunk of sorted) {
     for (; next < chunk.position; next++) edits.push(`chunk ${next} (removed)`);
     next = chunk.position + 1;
-    const edit = editOf(chunk, completed_at ?? Infinity);
+    const edit = editOf(chunk, first, completedAt);
     if (edit !== undefined) edits.push(`chunk ${chunk.position} (${edit})`);
   }
   return edits;
 }
 
-function editOf(chunk: EditableChunk, completedAt: number): string | undefined {
+function editOf(chunk: EditableChunk, first: number, completedAt: number): string | undefined {
   if ((chunk.updated_by ?? null) !== null) return "edited";
   if (chunk.child_chunks.some(({ type }) => type === "customized")) return "child chunks edited";
   // A chunk that could not be embedded is not enabled either, but not completed.
   const isOff = !chunk.enabled && typeof chunk.disabled_at === "number";
   if (isOff && chunk.status === "completed") return "disabled";
   // Chunks of a pipeline have only the later of the two times.
-  return (chunk.indexing_at ?? chunk.completed_at ?? 0) > completedAt ? "added" : undefined;
+  const { indexing_at, completed_at: completed } = chunk;
+  const isAdded = indexing_at ? indexing_at > first : (completed ?? 0) > completedAt;
+  return isAdded ? "added" : undefined;
 }

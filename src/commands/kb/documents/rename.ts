@@ -93,7 +93,7 @@ async function readRename(input: RenameInput, context: Context): Promise<Rename>
   const { dataset_id, document_id } = input;
   const before = await context.api.call(getDocument, { dataset_id, document_id });
   if (before.name === input.name) return { input, before, losses: [] };
-  return { input, before, losses: await lossesOf(dataset_id, before, context) };
+  return { input, before, losses: (await lossesOf(dataset_id, before, context)).lost };
 }
 
 async function requireFreeName({ dataset_id, name }: RenameInput, context: Context): Promise<void> {

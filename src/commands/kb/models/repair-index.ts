@@ -3,7 +3,7 @@ import { ApiError, CliError } from "../../../errors.ts";
 import { delays, poll } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted, decodeText } from "../../../lib/text.ts";
+import { counted, decodeText, firstNames } from "../../../lib/text.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import {
@@ -17,8 +17,8 @@ import {
   confirmLosses,
   documentStatuses,
   isIndexed,
-  lossesOfAll,
   readContents,
+  readLosses,
   replaceFile,
   sendableRule,
   waitForIndexing,
@@ -51,27 +51,47 @@ export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): P
     await context.promptLine(`${why}\n`);
   }
   const declined = `the settings are stored, and searches fail; ${next}`;
-  const { documents, losses } = await confirmedDocuments(kb, declined, context);
+  const { documents, losses, unread } = await confirmedDocuments(kb, declined, context);
   if (!rewrite && losses.length === 0)
     await context.confirm("Write each document again?", { declined });
   if (/dimension/i.test(problem)) await removeVectors(kb, context);
   const left = await rewriteDocuments(kb, documents, next, context);
   const still = await indexProblem(kb, context);
   if (still !== undefined) throw failure(kb, `searches still fail: ${still}`, { left });
-  if (left.length === 0) return;
-  await context.notice(
-    `${counted(left.length, "document")} without a file on the server could not be written again: ${left.join(", ")}`,
-  );
+  if (left.length > 0)
+    await context.notice(
+      `${counted(left.length, "document")} without a file on the server could not be written again: ${left.join(", ")}`,
+    );
+  requireRead(unread);
+}
+
+/** Throws partial for documents that were not written again because their chunks could not be read. */
+function requireRead(unread: readonly string[]): void {
+  if (unread.length === 0) return;
+  const count = counted(unread.length, "document");
+  throw new CliError("partial", `${count} not written again: ${firstNames(unread)}`, {
+    isResult: true,
+    details: { unread },
+  });
 }
 
 /** All documents that searches find, after changes of chunks by hand that a rewrite loses are confirmed. */
 async function confirmedDocuments(kb: Kb, declined: string, context: Context) {
   const all = await collect(context.api.rows(listDocuments, { dataset_id: kb.id }));
-  const documents = all.filter(isSearched);
-  const losses = await lossesOfAll(kb.id, documents, context);
+  const searched = all.filter(isSearched);
+  const found = await readLosses(kb.id, searched, context);
+  const documents = searched.filter(({ id }) => typeof found.get(id) !== "string");
+  const unread = searched.flatMap(({ id, name }) => {
+    const why = found.get(id);
+    return typeof why === "string" ? [`${name}: ${why}`] : [];
+  });
+  const losses = documents.flatMap(({ id, name }) => {
+    const read = found.get(id);
+    return typeof read === "object" ? read.lost.map((loss) => `${name}: ${loss}`) : [];
+  });
   const question = (lost: string) => `Write each document again and lose ${lost}?`;
   await confirmLosses(losses, { question, declined }, context);
-  return { documents, losses };
+  return { documents, losses, unread };
 }
 
 /**
@@ -83,9 +103,11 @@ export async function splitAgain(
   next: string,
   context: Context,
 ): Promise<readonly string[]> {
-  const { documents } = await confirmedDocuments(kb, "no document was split again", context);
+  const declined = "no document was split again";
+  const { documents, unread } = await confirmedDocuments(kb, declined, context);
   const left = await rewriteDocuments(kb, documents, next, context);
   await indexProblem(kb, context);
+  requireRead(unread);
   return left;
 }
 

@@ -6,6 +6,7 @@ import { formatBytes, groupDigits } from "../../../lib/numbers.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { enableDocuments, unarchiveDocuments } from "../../../operations/documents.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { withLost } from "../changes/index.ts";
 import type { DocumentChange, DocumentTarget } from "../changes/index.ts";
 import {
   chunkRules,
@@ -17,6 +18,7 @@ import {
   readChunksOf,
 } from "../chunk-lists/index.ts";
 import type { ChunkCounts, ChunkRules, StoredChunk } from "../chunk-lists/index.ts";
+import { lossesOf } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import type { Manifest } from "./bundle.ts";
 
@@ -101,11 +103,19 @@ export async function withChunkChanges(
     const isIndexed = action === "unchanged" || action === "metadata";
     if (!isIndexed || !document) return change;
     const place = { dataset_id, document_id: document.id, doc_form: rules.doc_form };
-    const steps = planChunks(stored, await collect(readChunks(place, context)), rules);
+    const existing = await collect(readChunks(place, context));
+    const steps = planChunks(stored, existing, rules);
     if (steps.length === 0) return change;
-    return isOnlyOffThere(change)
-      ? ({ ...change, action: "failed", note: offThere } as const)
-      : ({ ...change, action: "chunks" } as const);
+    if (isOnlyOffThere(change)) return { ...change, action: "failed", note: offThere } as const;
+    const changed = new Set(
+      steps.flatMap((step) =>
+        step.action === "update" || step.action === "delete" ? step.id : [],
+      ),
+    );
+    const places = existing.flatMap(({ id, position }) => (changed.has(id) ? [position] : []));
+    const { lost } = await lossesOf(dataset_id, document, context);
+    const losses = lost.filter((each) => places.some((at) => each.startsWith(`chunk ${at} `)));
+    return withLost({ ...change, action: "chunks" }, losses);
   };
   const check = async (planned: DocumentChange): Promise<DocumentChange> => {
     const stored = await chunksOf(asIs, planned, context);

@@ -48,7 +48,7 @@ export const madeThere = onTerminal(
 );
 
 /** What changes chunks; the documents of an interrupted import are enabled meanwhile. */
-const chunkChanges = [
+export const chunkChanges = [
   listChunks,
   listChildChunks,
   createChunks,
@@ -122,7 +122,7 @@ export const kbImport = task({
   action: "import {dir}",
   summary: "Create a knowledge base from an export",
   about:
-    "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are skipped unless they are in error. Permissions for selected members\nare not imported; the copy is private to its owner.",
+    "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are skipped unless they are in error. One of the same name and other\ncontent is replaced; before changes of its chunks by hand are lost, it names them and asks. Permissions for selected members\nare not imported; the copy is private to its owner.",
   parallel: true,
   params: importParams,
   returns: madeThere,

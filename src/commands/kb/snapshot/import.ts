@@ -7,12 +7,14 @@ import type { Model } from "../../../lib/model-names.ts";
 import {
   applySettings,
   change,
+  lossesIn,
   makeDocuments,
   planDocuments,
   planSettings,
+  withLosses,
 } from "../changes/index.ts";
 import type { Change, SettingsPlan, SourceDocument } from "../changes/index.ts";
-import { contentHashes, convertValues, readKbState } from "../documents/index.ts";
+import { confirmLosses, contentHashes, convertValues, readKbState } from "../documents/index.ts";
 import type { FieldState, KbProperties, KbSettings, KbState } from "../documents/index.ts";
 import { activeModels } from "../models/index.ts";
 import { readManifest, requireUndamaged } from "./bundle.ts";
@@ -114,7 +116,11 @@ async function* fillTarget(
   const asIs = input.as_is ? asIsOf(input, manifest, current) : undefined;
   const checked = asIs && (await withChunkChanges(planned, asIs, found, context));
   if (checked) await confirmAsIs(checked.survey, { state, rules: asIs.rules }, context);
-  const changes = checked?.changes ?? planned;
+  const { id = "" } = found;
+  const place = { dataset_id: id, settings: state.settings };
+  const changes = await withLosses(checked?.changes ?? planned, place, context);
+  const question = (lost: string) => `Replace chunks of ${found.name} and lose ${lost}?`;
+  await confirmLosses(lossesIn(changes), { question, declined: "nothing was imported" }, context);
   const plan = planTarget(found.name, state, settings, current);
   const wording = { verb: "import", noun: "document", count: sources.length } as const;
   const { dryRun } = context.options;

@@ -1,9 +1,9 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
-import { confirmLosses, isAddress, lossesOfAll, syncFields } from "../documents/index.ts";
+import { confirmLosses, isAddress, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
-import { indexedAgain, makeDocuments } from "../changes/index.ts";
+import { indexedAgain, lossesIn, makeDocuments, withLosses } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { openSyncJournal } from "./made-journal.ts";
 import type { SyncJournal } from "./made-journal.ts";
@@ -136,13 +136,14 @@ async function* syncWith(
 ): AsyncGenerator<SyncRow> {
   const { dataset_id, prefix, source, prune = false } = input;
   const plan = await planSync(journal, input, shard, context);
-  const { changes, documents, entries, files, mayExist, patterns, state } = plan;
+  const { documents, entries, files, mayExist, patterns, state } = plan;
+  const changes = await withLosses(plan.changes, { dataset_id, ...state }, context);
   await noticeUnused(files, input.match ? patterns : [], entries, context);
   if (prune) await noticeUnmarked(documents, changes, { prefix, mayExist }, context);
   requireTechnique(changes, state, dataset_id);
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
   await confirmDeletes(changes, owned.length, input, context);
-  await confirmRewrites(changes, dataset_id, context);
+  await confirmRewrites(changes, context);
   const wording = {
     verb: "sync",
     noun: "file",
@@ -236,16 +237,12 @@ async function confirmDeletes(
 /** Prompts before unchanged files are sent again whose documents were changed by hand. */
 async function confirmRewrites(
   changes: readonly DocumentChange[],
-  dataset_id: string,
   context: Context,
 ): Promise<void> {
-  const again = changes.flatMap(({ id, name, note }) =>
-    id !== null && note === indexedAgain ? [{ id, name }] : [],
-  );
-  const losses = await lossesOfAll(dataset_id, again, context);
+  const again = changes.filter(({ note }) => note?.startsWith(indexedAgain));
   const question = (lost: string) =>
     `Send ${counted(again.length, "unchanged file")} again and lose ${lost}?`;
-  await confirmLosses(losses, { question, declined: "nothing was changed" }, context);
+  await confirmLosses(lossesIn(again), { question, declined: "nothing was changed" }, context);
 }
 
 /** Number of documents that may be deleted without a prompt: `20%` of 40 → 8. Throws usage. */
