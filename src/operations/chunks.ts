@@ -197,6 +197,13 @@ export const updateChunk = kbOperation({
   },
   anyOf: "all",
   indexes: { at: "data" },
+  knownErrors: [
+    {
+      message: "Can't update disabled segment",
+      kind: "refused",
+      hint: "a disabled chunk is changed only together with --enabled",
+    },
+  ],
   returns: sheet,
   retry: "idempotent",
   examples: [

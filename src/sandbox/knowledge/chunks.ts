@@ -180,31 +180,37 @@ function createChunk(place: ChunkPlace, sent: SegmentContent): object {
 /** What the server reports for a question that changes without its answer (server §9.8). */
 const ANSWER_LOST = 'can only concatenate str (not "NoneType") to str';
 
-/** Changes a chunk. One that cannot be indexed ends in error, with its new content (server §9.7). */
+/**
+ * Changes a chunk. One that cannot be indexed ends in error, with its new content; what the server ignores of a change
+ * is ignored here, too (server §9.7).
+ */
 function changeChunk(place: ChunkPlace, row: SegmentRow, change: SegmentContent): void {
   const { context, dataset, document } = place;
   const { segments } = context;
   const { id } = row;
+  const now = context.now();
+  if (change.enabled === false && row.enabled)
+    return segments.update({ id }, { enabled: false, disabled_at: now });
+  if (change.enabled !== true && !row.enabled) throw knowledgeError("chunk disabled");
   const content = change.content || row.content; // the server takes empty content for none
   const answer = answerIn(change, document, row);
   const isChanged = content !== row.content;
   const embeds = isHighQuality(dataset);
   if (embeds && isChanged && answer === null && document.doc_form === "qa_model")
     return segments.update({ id }, { answer, ...failed(context, ANSWER_LOST) });
-  const now = context.now();
-  const enabled = change.enabled ?? row.enabled;
   const changed = { updated_at: now, indexing_at: now, completed_at: now };
   const text = content + (answer ?? "");
-  const newKeywords = isChanged && row.keywords !== null ? extractKeywords(content) : undefined;
+  const given = change.keywords?.length ? change.keywords : undefined;
+  const extracted = embeds ? null : (given ?? extractKeywords(content));
   segments.update(
     { id },
     {
       content,
       answer,
       word_count: countCharacters(text),
-      keywords: change.keywords ?? newKeywords,
-      enabled,
-      disabled_at: enabled ? null : (row.disabled_at ?? now),
+      keywords: isChanged ? extracted : given,
+      enabled: true,
+      disabled_at: null,
       summary: change.summary ?? undefined,
       ...(isChanged && { ...changed, updated_by: account.id, status: "completed", error: null }),
       ...(isChanged && embeds && { tokens: countTokens(text) }),

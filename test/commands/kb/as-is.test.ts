@@ -132,6 +132,18 @@ describe("an import as is", () => {
     await done("verify", bundle, "Later in", "--chunks");
   });
 
+  test("enables a disabled document before it changes its chunks, and disables it again", async () => {
+    await done("create", "Off", "--indexing-technique", "economy");
+    await done("doc", "add", "Off", "a.md", "--text", "First.");
+    await done("doc", "wait", "Off");
+    await done("chunk", "add", "Off", "a.md", "--content", "Added by hand.");
+    await done("doc", "disable", "Off", "a.md");
+    await done("export", "Off", join(home, "off"));
+    await done("import", join(home, "off"), "--name", "Off in");
+    await done("import", join(home, "off"), "--into", "Off in", "--as-is", "-y");
+    await done("verify", "Off", "Off in", "--chunks");
+  });
+
   test("reads an export of version 1, with the chunks that it has", async () => {
     const bundle = join(home, "former");
     await cp(join(import.meta.dirname, "former-export"), bundle, { recursive: true });

@@ -3,6 +3,7 @@ import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { cannedServer, ok, pageOf } from "../../lib/canned-server.ts";
+import type { CannedRequest } from "../../lib/canned-server.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { testSandbox, type TestSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -384,19 +385,18 @@ describe("chunks", () => {
   const line = (...flags: string[]) => ["kb", "chunk", "update", base, doc, chunk, ...flags];
   const asQa = {
     [`GET ${one}`]: ok({ data: stored, doc_form: "qa_model" }),
-    [`POST ${one}`]: ok({ data: stored }),
+    [`POST ${one}`]: ({ body }: CannedRequest) =>
+      ok({ data: { ...stored, ...(body as { readonly segment: object }).segment } }),
   };
   const sent = () => canned.seen.at(-1)?.body;
 
   test.each([
     ["a question", ["--content", "New?"], { content: "New?", answer: "Old answer." }],
-    ["an answer", ["--answer", "New."], { content: "Old question?", answer: "New." }],
-    [
-      "a keyword",
-      ["--keyword", "k"],
-      { content: "Old question?", answer: "Old answer.", keywords: ["k"] },
-    ],
-  ])("%s of a Q&A chunk is sent with the other half", async (_, flags, segment) => {
+    ["an answer", ["--answer", "New."], { answer: "New." }],
+    ["a keyword", ["--keyword", "k"], { answer: "Old answer.", keywords: ["k"] }],
+    ["the status on", ["--enabled"], { answer: "Old answer.", enabled: true }],
+    ["the status off", ["--no-enabled"], { enabled: false }],
+  ])("%s of a Q&A chunk is sent so that it keeps its answer", async (_, flags, segment) => {
     const ran = await canned.run(asQa, line(...flags));
     expect(ran.exit, ran.err).toBe(0);
     expect(sent()).toEqual({ segment });

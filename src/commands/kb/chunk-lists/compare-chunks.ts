@@ -24,10 +24,13 @@ export const chunkRules = (
 
 /** A request that makes chunks equal to stored ones. */
 export type ChunkStep =
-  | { readonly action: "update" | "disable"; readonly id: string; readonly to: StoredChunk }
+  | {
+      readonly action: "update" | "keywords" | "summarize" | "disable";
+      readonly id: string;
+      readonly to: StoredChunk;
+    }
   | { readonly action: "append"; readonly to: StoredChunk }
   | { readonly action: "delete"; readonly id: string }
-  | { readonly action: "summarize"; readonly id: string; readonly to: StoredChunk }
   | {
       readonly action: "update child";
       readonly parent: string;
@@ -39,12 +42,14 @@ export type ChunkStep =
 
 /**
  * The order of steps. Child chunks come after their parents, since a new parent is split into child chunks
- * at once; the list is read again before each phase. A disabled chunk cannot be changed, so that is last.
+ * at once; the list is read again before each phase. Keywords are sent once the content is as stored, and a disabled
+ * chunk cannot be changed, so that is last (server §9.7).
  */
 const phases = {
   update: 0,
   append: 0,
   delete: 0,
+  keywords: 1,
   "update child": 1,
   "append child": 1,
   "delete child": 1,
@@ -88,18 +93,22 @@ export function stepsFor(
     chunk,
     children: rules.doc_form === "hierarchical_model" ? childSteps(to, chunk) : [],
     summary: rules.summaries && Boolean(to.summary) && to.summary !== chunk.summary,
+    keywords: to.keywords.length > 0 && !hasSameWords(to.keywords, chunk.keywords), // none removes none
   }));
   const updated = new Set(
     steps
-      .filter(({ to, chunk, children, summary }) => {
-        const isOff = !chunk.enabled && (to.enabled || children.length > 0 || summary);
-        return isOff || !hasSameParts(to, chunk, rules) || chunk.status === "error";
+      .filter(({ to, chunk, children, summary, keywords }) => {
+        const isOff = !chunk.enabled && (to.enabled || children.length > 0 || summary || keywords);
+        return isOff || !hasSameTexts(to, chunk, rules) || chunk.status === "error";
       })
       .map(({ chunk }) => chunk.id),
   );
   return [
     ...steps.flatMap(({ to, chunk: { id } }) =>
       updated.has(id) ? [{ action: "update", id, to } as const] : [],
+    ),
+    ...steps.flatMap(({ to, keywords, chunk: { id } }) =>
+      keywords ? [{ action: "keywords", id, to } as const] : [],
     ),
     ...missing.map((to) => ({ action: "append", to }) as const),
     ...surplus.map(({ id }) => ({ action: "delete", id }) as const),
@@ -170,11 +179,9 @@ function align<S, E>(
 const isSameText = (a: StoredChunk, b: StoredChunk): boolean =>
   a.content === b.content && a.answer === b.answer;
 
-/** Has an existing chunk the text and the keywords of a stored one? Keywords cannot be removed. */
-const hasSameParts = (to: StoredChunk, chunk: StoredChunk, { doc_form }: ChunkRules): boolean =>
-  to.content === chunk.content &&
-  (doc_form !== "qa_model" || to.answer === chunk.answer) &&
-  (to.keywords.length === 0 || hasSameWords(to.keywords, chunk.keywords));
+/** Has an existing chunk the texts of a stored one? */
+const hasSameTexts = (to: StoredChunk, chunk: StoredChunk, { doc_form }: ChunkRules): boolean =>
+  to.content === chunk.content && (doc_form !== "qa_model" || to.answer === chunk.answer);
 
 /** Are these the same words, in whatever order? */
 export const hasSameWords = (a: readonly string[], b: readonly string[]): boolean =>

@@ -8,3 +8,4 @@ export { readChunks, readChunksOf } from "./stored-chunk.ts";
 export type { ChunkPlace, ExistingChunk } from "./stored-chunk.ts";
 export { chunkHash, chunkLine, embeddedCharacters, isCarried } from "./stored-chunk.ts";
 export type { StoredChunk } from "./stored-chunk.ts";
+export { updateStored } from "./update-chunk.ts";

@@ -10,7 +10,6 @@ import {
   deleteChildChunk,
   deleteChunk,
   updateChildChunk,
-  updateChunk,
 } from "../../../operations/chunks.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -19,6 +18,7 @@ import type { ChunkRules, ChunkStep } from "./compare-chunks.ts";
 import { readChunks } from "./stored-chunk.ts";
 import type { ChunkPlace, ExistingChunk } from "./stored-chunk.ts";
 import type { StoredChunk } from "./stored-chunk.ts";
+import { sendUpdate } from "./update-chunk.ts";
 
 /** Chunks that one request appends. */
 const APPENDED_TOGETHER = 10;
@@ -114,8 +114,9 @@ function* requestsOf(steps: readonly ChunkStep[]): Generator<readonly ChunkStep[
 async function request(
   steps: readonly ChunkStep[],
   { dataset_id, document_id, doc_form }: ChunkTarget,
-  { api }: Context,
+  context: Context,
 ): Promise<string | undefined> {
+  const { api } = context;
   const place = { dataset_id, document_id };
   const [step] = steps;
   switch (step?.action) {
@@ -126,10 +127,13 @@ async function request(
       return failureIn(await api.call(createChunks, { ...place, segments }));
     }
     case "update":
+    case "keywords":
     case "summarize":
     case "disable": {
-      const segment = { ...place, segment_id: step.id, ...changeOf(step, doc_form) };
-      return failureIn(await api.call(updateChunk, segment));
+      const update = { ...place, segment_id: step.id, ...changeOf(step, doc_form) };
+      const { response, lost } = await sendUpdate(update, context);
+      if (lost.length > 0) throw notStored(steps, null, lost);
+      return failureIn(response);
     }
     case "delete":
       await gone(api.call(deleteChunk, { ...place, segment_id: step.id }));
@@ -164,18 +168,17 @@ const newChunk = ({ content, answer, keywords }: StoredChunk, doc_form: string |
   ...(keywords.length > 0 && { keywords }),
 });
 
-/** The fields of an update. Without its answer, a changed question loses it (server §9.8). */
+/** The fields that a step changes. Without its answer, a question loses it (server §9.8). */
 function changeOf(
-  { action, to }: Extract<ChunkStep, { readonly action: "update" | "summarize" | "disable" }>,
+  { action, to }: Extract<ChunkStep, { readonly id: string; readonly to: StoredChunk }>,
   doc_form: string | null,
 ) {
-  const { content, answer, keywords, summary } = to;
+  if (action === "disable") return { "segment.enabled": false };
   return {
-    "segment.content": content,
-    ...(doc_form === "qa_model" && { "segment.answer": answer ?? "" }),
-    ...(keywords.length > 0 && { "segment.keywords": keywords }),
-    "segment.enabled": action !== "disable",
-    ...(action === "summarize" && { "segment.summary": summary ?? "" }),
+    ...(doc_form === "qa_model" && { "segment.answer": to.answer ?? "" }),
+    ...(action === "update" && { "segment.content": to.content, "segment.enabled": true }),
+    ...(action === "keywords" && { "segment.keywords": to.keywords }),
+    ...(action === "summarize" && { "segment.summary": to.summary ?? "" }),
   };
 }
 
@@ -196,11 +199,16 @@ function count(counts: ChunkCounts, { action }: ChunkStep): void {
 }
 
 /** The error for chunks that are not as they were sent. */
-function notStored(steps: readonly ChunkStep[], reason: string | null): CliError {
+function notStored(
+  steps: readonly ChunkStep[],
+  reason: string | null,
+  fields: readonly string[] = [],
+): CliError {
   const chunk = steps.flatMap((step) => ("to" in step ? [step.to.position] : []))[0];
   const which = chunk === undefined ? counted(steps.length, "change") : `chunk ${chunk}`;
+  const what = fields.join(", ") || "it";
   const why =
-    reason === null ? "the server stores it in another way" : `indexing failed: ${reason}`;
+    reason === null ? `the server stores ${what} in another way` : `indexing failed: ${reason}`;
   return new CliError("remote-failed", `${which} is not as it was sent: ${why}`, {
     sideEffect: "applied",
     hint: "run the same command again; chunks that are as stored are not sent again",

@@ -171,21 +171,21 @@ async function storedMode(
   }
 }
 
-/** The values of a change of a chunk: without both, the server clears a question and its answer (server §9.8). */
+/** The values of a change of a chunk: a question loses an answer that is not sent (server §9.8). */
 export async function fillChunk({ resolved, read, trace, helpHint }: Filling): Promise<Values> {
   const known = await resolved();
-  const fields = ["content", "answer"].filter((field) => known[`segment.${field}`] === undefined);
-  if (fields.length === 0) return known;
+  const given = Object.keys(known).filter(
+    (name) => name.startsWith("segment.") && known[name] !== undefined,
+  );
+  const isOnlyOff = known["segment.enabled"] === false && given.length === 1;
+  if (isOnlyOff || known["segment.answer"] !== undefined) return known;
   const current = await read(getChunk, known);
   if (valueAt(current, "doc_form") !== "qa_model") return known;
-  for (const field of fields) {
-    const value = valueAt(current, `data.${field}`) ?? undefined;
-    if (value === undefined)
-      throw usage(`--${field} is required: there is no current value to keep`, helpHint);
-    known[`segment.${field}`] = value;
-    await trace(`segment.${field} ${JSON.stringify(value)} (from the current)`);
-  }
-  return known;
+  const answer = valueAt(current, "data.answer") ?? undefined;
+  if (answer === undefined)
+    throw usage("--answer is required: there is no current value to keep", helpHint);
+  await trace(`segment.answer ${JSON.stringify(answer)} (from the current)`);
+  return { ...known, "segment.answer": answer };
 }
 
 /**

@@ -1,5 +1,9 @@
 import { commandLine } from "../../../lib/command-line.ts";
+import type { updateChunk } from "../../../operations/chunks.ts";
+import type { InputOf } from "../../../operations/operation.ts";
 import type { CommandRules } from "../../task/command-rules.ts";
+
+type ChunkUpdate = InputOf<typeof updateChunk>;
 
 const documents = () => import("./document-values.ts");
 const deletions = () => import("./deletions.ts");
@@ -50,6 +54,9 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb doc delete": { deletion: async (...args) => (await deletions()).ofDocument(...args) },
   "kb chunk update": {
     fill: async (filling) => (await documents()).fillChunk(filling),
+    // Its values are checked against its parameters.
+    send: async (input, context) =>
+      (await import("../chunk-lists/index.ts")).updateStored(input as ChunkUpdate, context),
   },
   "kb metadata delete": {
     deletion: async (...args) => (await deletions()).ofMetadataField(...args),
