@@ -36,7 +36,7 @@ interface Sent {
   readonly lost: readonly string[];
 }
 
-/** Updates a chunk by as many requests as the server needs, and compares the last response with what was sent. */
+/** Updates a chunk by as many requests as the server needs, and compares the last response with the update. */
 export async function sendUpdate(update: Update, { api }: Context): Promise<Sent> {
   let response: unknown;
   let shown: DryRunShown | undefined;
