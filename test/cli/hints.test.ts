@@ -94,6 +94,7 @@ beforeAll(async () => {
   );
   await writeFile(join(folder, "checks.yaml"), "name: x\n");
   await writeFile(join(folder, "suite.yaml"), "tests: [{name: a, inputs: {query: x}}]\n");
+  await writeFile(join(folder, "promptfoo.yaml"), "prompts: ['{{q}}']\ntests: [vars: {q: a}]\n");
   await writeFile(join(folder, "old.yaml"), "app: echo\ntests: [{name: a, inputs: {query: x}}]\n");
   const old = { name: "old: a", test: "a", results: [{ status: "passed", checks: [] }] };
   await writeFile(
@@ -344,6 +345,7 @@ const scenes: readonly Scene[] = [
   { line: "wf --app echo run --input query=hello --expect $dir/checks.yaml" },
   { line: "wf --app chat run --input query=hello" },
   { line: "wf --app echo test run $dir/suite.yaml --baseline $dir/rows.csv" },
+  { line: "wf --app chat test run $dir/promptfoo.yaml" },
   { line: "wf test score $dir/old.json" },
   { line: "wf test score $dir/old.json --suite $dir/program.yaml" },
   { line: "wf --app echo test run $dir/checks.yaml" },
