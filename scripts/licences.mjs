@@ -4,16 +4,15 @@ import { join } from "node:path";
 
 const own = readFileSync(join(import.meta.dirname, "..", "LICENSE"), "utf8");
 
+/** Of the packages of this and of earlier builds. */
+const folders = new Set();
+
 /** Adds `LICENSES.txt` to the output, the license of the programs first; fails the build if a bundled package has no license text. */
 export const licences = {
   name: "licences",
   generateBundle(_, bundle) {
-    const folders = new Set(
-      Object.values(bundle)
-        .flatMap((part) => part.moduleIds ?? [])
-        .map(packageFolder)
-        .filter(Boolean),
-    );
+    const ids = Object.values(bundle).flatMap((part) => part.moduleIds ?? []);
+    for (const folder of ids.map(packageFolder)) if (folder) folders.add(folder);
     const texts = [own, ...[...folders].sort().map(licenceOf), compiledIn];
     this.emitFile({ type: "asset", fileName: "LICENSES.txt", source: texts.join(`\n${rule}\n`) });
   },

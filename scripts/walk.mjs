@@ -32,7 +32,7 @@ await build();
 for (const lines of walks) report(lines.at(-1), walk(lines));
 
 async function build() {
-  const [config] = configs; // that of the programs
+  const config = configs.find(({ input }) => input.main); // that of the programs
   const { codeSplitting: _, ...output } = config.output;
   const bundle = await rolldown({
     ...config,

@@ -18,7 +18,8 @@ export async function tree() {
      export { kbFeatures } from ${source("commands", "kb", "index.ts")};`,
   );
   const { rolldown } = await import("rolldown");
-  const { default: config } = await import("../../rolldown.config.mjs");
+  const { default: configs } = await import("../../rolldown.config.mjs");
+  const config = configs.find(({ input }) => input.main);
   const { codeSplitting: _, ...output } = config.output;
   const bundle = await rolldown({
     input: { tree: entry },

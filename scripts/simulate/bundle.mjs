@@ -24,8 +24,11 @@ const withoutGuard = (guard) => ({
 
 /** Builds the simulator into a directory, without a guard if one is given; returns the file to run. */
 export async function bundle(directory, guard) {
-  await build({
-    input: { simulator: join(root, "test", "simulator", "main.ts") },
+  const inputs = {
+    simulator: join(root, "test", "simulator", "main.ts"),
+    "site-worker": join(root, "src/commands/kb/sources/site-worker.mjs"), // runs in a thread
+  };
+  const options = {
     platform: "node",
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
     plugins: [rawText, ...(guard ? [withoutGuard(guard)] : [])],
@@ -37,6 +40,8 @@ export async function bundle(directory, guard) {
       codeSplitting: false,
       dynamicImportInCjs: false,
     },
-  });
+  };
+  for (const [name, path] of Object.entries(inputs))
+    await build({ ...options, input: { [name]: path } });
   return join(directory, "simulator.cjs");
 }

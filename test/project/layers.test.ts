@@ -89,11 +89,8 @@ const packages: Readonly<Record<string, RegExp>> = {
   "@modelcontextprotocol/server/validators/ajv": /^commands\/shared\/mcp\/server\.ts$/,
   "@modelcontextprotocol/node": /^commands\/shared\/mcp\/http\.ts$/,
   fflate: /^sandbox\/knowledge\/documents\.ts$/,
-  htmlparser2: /^(sandbox\/readers\/markup|commands\/kb\/sources\/page-list)\.ts$/,
-  linkedom: /^commands\/kb\/sources\/markdown\.ts$/,
-  turndown: /^commands\/kb\/sources\/markdown\.ts$/,
-  "@mozilla/readability": /^commands\/kb\/sources\/markdown\.ts$/,
-  "robots-parser": /^commands\/kb\/sources\/site\.ts$/,
+  htmlparser2: /^(sandbox\/readers\/markup|commands\/kb\/sources\/(page-list|charset))\.ts$/,
+  "@exodus/bytes/encoding.js": /^commands\/kb\/sources\/charset\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
 };
 

@@ -12,8 +12,9 @@ const MAX_TIME_MS = 14 * 24 * 3_600_000;
 /** Lets everything run that is ready, up to the next step outside a program. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Does a program let others run before it continues long work? */
-const isYielding = () => process.getActiveResourcesInfo().includes("Immediate");
+/** Does a program let others run before it continues long work, or wait for a thread? */
+const isYielding = () =>
+  process.getActiveResourcesInfo().some((kind) => kind === "Immediate" || kind === "MessagePort");
 
 /**
  * Virtual time: nothing takes time but what waits here, and what is due next happens next. Waits have

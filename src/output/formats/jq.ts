@@ -1,19 +1,10 @@
-import type { Worker } from "node:worker_threads";
 import { CliError, usage } from "../../errors.ts";
-import { startThread } from "../../lib/thread.ts";
+import { newThread } from "../../lib/thread.ts";
 import { jsonLine, prettyJson } from "./text-formats.ts";
 import type { Style } from "./text-formats.ts";
 import { visible } from "../display-width.ts";
 
-/** jq in a thread of its own. */
-interface Jq {
-  readonly worker: Worker;
-  /** What settles requests without a result, by ID. */
-  readonly pending: Map<number, readonly [(result: JqResult) => void, (error: unknown) => void]>;
-}
-
 interface JqResult {
-  readonly id: number;
   readonly stdout: string;
   readonly stderr: string;
   readonly exitCode: number;
@@ -25,55 +16,20 @@ const script = new URL(
   import.meta.url,
 );
 
-/** Started with the first filter and reused: starting jq takes longer than most filters. */
-let thread: Promise<Jq> | undefined;
-
-async function start(): Promise<Jq> {
-  // Captured, since jq itself prints messages, such as when it runs out of memory.
-  const worker = await startThread(script, { stdout: true, stderr: true });
-  const pending: Jq["pending"] = new Map();
-  worker.unref();
-  worker.on("message", (result: JqResult) => {
-    pending.get(result.id)?.[0](result);
-  });
-  worker.on("error", (error) => {
-    thread = undefined;
-    for (const [, reject] of pending.values()) reject(error);
-  });
-  return { worker, pending };
-}
-
-let lastId = 0;
+/** Reused: starting jq takes longer than most filters. */
+const thread = newThread(script);
 
 /** Resolves to the output of the filter. Throws jq's message, or the style's error when it is stopped. */
 async function run(input: string, filter: string, { stop }: Style): Promise<string> {
-  const { worker, pending } = await (thread ??= start());
-  const id = ++lastId;
   // A filter that starts with a dash would be read as a flag.
   const query = filter.startsWith("-") ? ` ${filter}` : filter;
-  const terminate = (reason: unknown) => {
-    thread = undefined;
-    void worker.terminate();
-    pending.get(id)?.[1](reason);
-  };
-  const onStop = () => terminate(stop?.error());
-  const result = new Promise<JqResult>((resolve, reject) => {
-    pending.set(id, [resolve, reject]);
-    worker.ref();
-    worker.postMessage({ id, input, query });
-    stop?.signal.addEventListener("abort", onStop, { once: true });
-    if (stop?.signal.aborted) onStop();
+  const result = thread.ask({ input, query }, stop?.signal).catch((error: unknown) => {
+    throw stop?.signal.aborted ? stop.error() : error;
   });
-  try {
-    const { stdout, stderr, exitCode } = await result;
-    if (exitCode === 0) return stdout;
-    if (outOfMemory.test(stderr)) terminate(undefined); // its state is unusable
-    throw new Error(stderr);
-  } finally {
-    stop?.signal.removeEventListener("abort", onStop);
-    pending.delete(id);
-    if (pending.size === 0) worker.unref();
-  }
+  const { stdout, stderr, exitCode } = (await result) as JqResult;
+  if (exitCode === 0) return stdout;
+  if (outOfMemory.test(stderr)) thread.end(); // its state is unusable
+  throw new Error(stderr);
 }
 
 /** Compiles the filter without running it. Throws usage with the message of jq. */

@@ -1,13 +1,12 @@
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RawHost } from "../../../src/host/host.ts";
 import { actions } from "../../lib/directory.ts";
-import { listening } from "../../lib/listening.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
+import { status, testSite } from "../../lib/site.ts";
+import type { Answer } from "../../lib/site.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import { syncedBases, textsOf } from "../../lib/synced-base.ts";
 
@@ -16,22 +15,7 @@ const home = await temporaryDirectory();
 const newBase = syncedBases(server, home);
 let kb = "";
 
-type Answer = (response: ServerResponse, request: IncomingMessage) => void;
-/** What the site answers, by path; everything else is 404. */
-const site = new Map<string, Answer>();
-/** Requests of the site since the last test began. */
-let asked: string[] = [];
-const origin = new URL(
-  await listening(
-    createServer((request, response) => {
-      const { url = "", headers } = request;
-      asked.push(url + (headers["if-none-match"] ? " if-none-match" : ""));
-      const answer = site.get(url);
-      if (answer) answer(response, request);
-      else response.writeHead(404).end("not here");
-    }),
-  ),
-).origin;
+const { origin, answers: site, asked, sitemap } = await testSite();
 
 /** A page with an ETag. */
 const page =
@@ -42,10 +26,6 @@ const page =
     const html = `<!doctype html><html><head><title>${text}</title></head><body><nav>Menu</nav><main><h1>T</h1><p>${text}</p></main></body></html>`;
     response.writeHead(200, { "content-type": "text/html; charset=utf-8", etag }).end(html);
   };
-const status =
-  (code: number, headers: Readonly<Record<string, string>> = {}): Answer =>
-  (response) =>
-    void response.writeHead(code, headers).end("<html>error</html>");
 /** This answer the first time, and then what the site answers now. */
 const once = (first: Answer): Answer => {
   const rest = site.get("/docs/b");
@@ -56,17 +36,6 @@ const once = (first: Answer): Answer => {
     answer?.(response, request);
   };
 };
-const sitemap =
-  (...paths: readonly string[]): Answer =>
-  (response) => {
-    const urls = paths.map(
-      (path) => `<url><loc>${path.startsWith("http") ? path : origin + path}</loc></url>`,
-    );
-    response.end(
-      `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${urls.join("\n")}</urlset>`,
-    );
-  };
-
 const address = `web+${origin}/sitemap.xml`;
 /** Long delays end at once. */
 const around = (host: RawHost): RawHost => ({
@@ -83,7 +52,7 @@ beforeEach(async () => {
   site.clear();
   for (const name of ["a", "b", "c"]) site.set(`/docs/${name}`, page(`Text of ${name}`));
   site.set("/sitemap.xml", sitemap("/docs/a", "/docs/b", "/docs/c"));
-  asked = [];
+  asked.length = 0;
 });
 
 describe("a site", () => {
@@ -99,7 +68,7 @@ describe("a site", () => {
       '.[] | select(.name == "docs/a.md").doc_metadata | map(select(.id != "built-in") | {(.name): .value}) | add | [.url, .title]';
     const values = await run("doc", "list", kb, "--jq", query, "-o", "json");
     expect(JSON.parse(values.out)).toEqual([`${origin}/docs/a`, "Text of a"]);
-    asked = [];
+    asked.length = 0;
     site.set("/docs/b", page("Another text"));
     const second = await sync("--prune");
     expect(actions(second.out)).toEqual(["update docs/b.md"]);
@@ -116,7 +85,7 @@ describe("a site", () => {
     await sync();
     site.set("/sitemap.xml", sitemap("/docs/a", "/docs/b"));
     site.set("/docs/c", status(410));
-    asked = [];
+    asked.length = 0;
     const ran = await sync("--prune");
     expect(actions(ran.out)).toEqual(["delete docs/c.md"]);
     expect(ran.err).toContain("looking at 1 missing page again in 90 s");

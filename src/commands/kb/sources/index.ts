@@ -8,7 +8,7 @@ export {
   uploadKind,
 } from "./file-kinds.ts";
 export { openSource } from "./open.ts";
-export { markOf } from "./source.ts";
+export { markOf, SameObject } from "./source.ts";
 export type {
   Content,
   Source,

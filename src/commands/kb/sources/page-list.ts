@@ -1,5 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import { attempt } from "../../../lib/json.ts";
+import { decodePage } from "./charset.ts";
+import { sourceError } from "./program.ts";
 
 /** What a sitemap lists: pages, or further sitemaps. */
 export interface Sitemap {
@@ -9,11 +11,12 @@ export interface Sitemap {
   readonly complete: boolean;
 }
 
-/** Most bytes of a sitemap that was compressed. */
+/** Most bytes of a sitemap that was compressed, and elements inside each other; closing one looks at all of them. */
 const MAX_SITEMAP = 2 ** 28;
+const MAX_DEPTH = 100;
 
-/** Reads a sitemap or an index of sitemaps, also a compressed one. */
-export async function readSitemap(bytes: Uint8Array): Promise<Sitemap> {
+/** Reads a sitemap or an index of sitemaps, also a compressed one. Throws failure for bytes that cannot be decoded. */
+export async function readSitemap(bytes: Uint8Array, contentType = ""): Promise<Sitemap> {
   const { Parser } = await import("htmlparser2");
   const open: string[] = [];
   const pages: string[] = [];
@@ -25,7 +28,7 @@ export async function readSitemap(bytes: Uint8Array): Promise<Sitemap> {
     {
       onopentag(name) {
         if (open.length === 0) isRoot = name === "urlset" || name === "sitemapindex";
-        open.push(name);
+        if (open.push(name) > MAX_DEPTH) throw sourceError("a sitemap with too many levels");
         text = "";
       },
       ontext: (data) => void (text += data),
@@ -43,8 +46,27 @@ export async function readSitemap(bytes: Uint8Array): Promise<Sitemap> {
   const plain = isPacked
     ? attempt(() => gunzipSync(bytes, { maxOutputLength: MAX_SITEMAP }))
     : bytes;
-  parser.end(new TextDecoder().decode(plain));
+  parser.end(decodePage(plain ?? new Uint8Array(), contentType, true));
   return { pages, sitemaps, complete };
+}
+
+/** An address of a list, without its fragment. That of a site with HTTPS is the same with it. Throws failure. */
+export function addressOf(text: string, base: string): string {
+  const [url, { host, protocol }] = [attempt(() => new URL(text, base)), new URL(base)];
+  if (!url) throw sourceError(`${base} lists an invalid address`);
+  url.hash = "";
+  if (url.protocol === "http:" && url.host === host) url.protocol = protocol;
+  return url.href;
+}
+
+/**
+ * What the forms of an address share in which sites have one page: without the slash, `index.html` or `.html` at its
+ * end, and in lower case.
+ */
+export function pageForm(url: string): string {
+  const { pathname, search } = new URL(url);
+  const path = pathname.toLowerCase().replace(/\/(index(\.\w+)?)?$|\.x?html?$/, "");
+  return path + search;
 }
 
 /**

@@ -4,7 +4,9 @@ import { counted } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isCustomField } from "../documents/index.ts";
 import type { FieldValues } from "../documents/index.ts";
+import { decodePage } from "./charset.ts";
 import { uploadKind } from "./file-kinds.ts";
+import { convertPage } from "./in-thread.ts";
 import { entryMaker, pathProblem } from "./paths.ts";
 import { bytesFrom, outputOf, programFailed, sourceError } from "./program.ts";
 import type { Program } from "./program.ts";
@@ -60,8 +62,8 @@ export function programSource(program: Program, address: string, context: Contex
       if (size !== undefined && bytes.length < size)
         throw sourceError(`incomplete: ${bytes.length} of ${counted(size, "byte")}`);
       if (!isHtml) return { bytes };
-      const { markdownOf } = await import("./markdown.ts");
-      const page = markdownOf(bytes, String(metadata?.["url"] ?? ""));
+      const html = decodePage(bytes, "", true);
+      const page = await convertPage(html, String(metadata?.["url"] ?? ""), context);
       return { bytes: new TextEncoder().encode(page.markdown), ...page };
     },
   };

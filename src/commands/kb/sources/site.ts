@@ -1,17 +1,20 @@
-import robotsParser from "robots-parser";
 import { usage } from "../../../errors.ts";
 import { attempt } from "../../../lib/json.ts";
 import { isPublicAddress } from "../../../lib/addresses.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { uploadKind } from "./file-kinds.ts";
+import { decodePage } from "./charset.ts";
 import { newFetcher, USER_AGENT } from "./fetcher.ts";
 import type { Fetched, Fetcher } from "./fetcher.ts";
-import { pathOfPage, readSitemap, urlsFor } from "./page-list.ts";
+import { convertPage, readRobots } from "./in-thread.ts";
+import { newPages } from "./same-page.ts";
+import type { SitePages } from "./same-page.ts";
+import { addressOf, pathOfPage, readSitemap, urlsFor } from "./page-list.ts";
 import { entryMaker } from "./paths.ts";
 import { sourceError } from "./program.ts";
 import { unsure } from "./source.ts";
-import type { Content, Doubt, Source, SourceOptions } from "./source.ts";
+import type { Content, Doubt, Source, SourceEntry, SourceOptions } from "./source.ts";
 
 /** Sitemaps and pages that are read at most. */
 const MAX_SITEMAPS = 1000;
@@ -22,7 +25,7 @@ const DEPLOY_MS = 90_000;
 /** The pages that a site lists; without a problem, these are all of them. */
 interface PageList {
   readonly pages: ReadonlySet<string>;
-  readonly problem?: string;
+  readonly problem?: string | undefined;
 }
 
 /**
@@ -33,16 +36,18 @@ export function siteSource(address: string, context: Context, options: SourceOpt
   const { start, prefix } = startOf(address);
   const { origin } = start;
   const fetcher = newFetcher(origin, context, options);
-  const urls = new Map<string, string>();
-  let isAllowed: ((url: string) => boolean) | undefined;
+  const known = newPages(fetcher);
+  const isBelow = (url: string) => url.startsWith(origin + prefix);
+  let allowed: ReadonlySet<string> | undefined;
   const listPages = async (): Promise<PageList> => {
-    const isBelow = (url: string) => url.startsWith(origin + prefix);
-    const list = await attemptList(() => pagesOf(start.href, fetcher, isBelow));
-    if (list.problem !== undefined || isAllowed) return list;
-    const robots = await attemptList(async () => ({ allowed: await robotsOf(origin, fetcher) }));
-    if ("problem" in robots) return { pages: new Set(), problem: robots.problem };
-    isAllowed = robots.allowed;
-    return list;
+    const list = await attempted(() => pagesOf(start.href, isBelow, fetcher, context));
+    const { pages, problem = list.problem } = list.value ?? { pages: new Set<string>() };
+    if (allowed !== undefined || pages.size === 0) return { pages, problem };
+    const rules = await attempted(() => rulesFor(pages, origin, fetcher, context));
+    if (!rules.value) return { pages: new Set(), problem: rules.problem };
+    allowed = new Set(rules.value.allowed);
+    await fetcher.slowDown(rules.value.delay);
+    return { pages, problem };
   };
   return {
     label: address,
@@ -51,19 +56,23 @@ export function siteSource(address: string, context: Context, options: SourceOpt
     async list(filter) {
       const { pages, problem } = await listPages();
       const entryOf = await entryMaker(filter);
-      const entries = [...pages].map((url) => {
+      const entries: SourceEntry[] = [];
+      for (const url of pages) {
         const path = pathOfPage(url, (name) => uploadKind(name) !== undefined);
-        return entryOf(path, () => {
-          if (isAllowed?.(url) !== true) return { kind: "excluded", path };
-          const other = urls.get(path);
+        const other = known.urlOf(path);
+        const isAllowed = allowed?.has(url) === true;
+        if (other !== undefined && isAllowed && (await areOnePage(other, url, known))) continue;
+        const entry = entryOf(path, () => {
+          if (!isAllowed) return { kind: "excluded", path };
           if (other !== undefined) return unsure(path, `${other} and ${url} have the same path`);
-          urls.set(path, url);
+          known.add(path, url);
           return { kind: "file", path, metadata: { url } };
         });
-      });
+        entries.push(entry);
+      }
       return { entries, ...(problem !== undefined && { problem }) };
     },
-    get: ({ path }, known) => readPage(urls.get(path) ?? "", path, { known, fetcher }),
+    get: ({ path }, fingerprint) => readPage(path, fingerprint, known, context),
     async gone(objects) {
       const left = new Map(objects.map(({ path, url }) => [path, url]));
       const doubts: Doubt[] = [];
@@ -81,13 +90,19 @@ export function siteSource(address: string, context: Context, options: SourceOpt
         }
         const { pages, problem } = isFirst ? { pages: undefined } : await listPages();
         for (const [path, url = ""] of left) {
-          const why = problem ?? (await whyNotGone(url, { origin, pages, fetcher, path }));
+          const why = problem ?? (await whyNotGone(url, { origin, pages, path, known }));
           if (why !== undefined) doubt(path, why);
         }
       }
       return { gone: new Set(left.keys()), doubts };
     },
   };
+}
+
+/** Do two addresses of one path lead to one page by redirects? */
+async function areOnePage(one: string, other: string, { look }: SitePages) {
+  const { value } = await attempted(async () => [await look(one), await look(other)] as const);
+  return value !== undefined && value[0].url === value[1].url;
 }
 
 /** Parses `web+URL#PREFIX`. Throws usage. */
@@ -98,7 +113,8 @@ function startOf(address: string): { readonly start: URL; readonly prefix: strin
   if (!start) throw wrong("its address");
   if (start.protocol === "http:" ? isPublicAddress(start.hostname) : start.protocol !== "https:")
     throw wrong("web+https, or web+http for this machine");
-  const given = decodeURIComponent(start.hash.slice(1));
+  const given = attempt(() => decodeURIComponent(start.hash.slice(1)));
+  if (given === undefined) throw wrong("what follows # is not a path in UTF-8, e.g. #/%C3%A4/");
   start.hash = "";
   if (given !== "" && !given.startsWith("/")) throw wrong("what follows # is a path, e.g. #/docs/");
   const own = isSitemap(start.href) ? "/" : start.pathname.replace(/[^/]*$/, "");
@@ -107,23 +123,27 @@ function startOf(address: string): { readonly start: URL; readonly prefix: strin
 
 const isSitemap = (url: string): boolean => /\.xml(\.gz)?$/i.test(new URL(url).pathname);
 
-/** The failure of a list is the reason why it is incomplete. */
-async function attemptList<T extends object>(read: () => Promise<T>) {
+/** Reads; a failure is the problem. */
+async function attempted<T>(
+  read: () => Promise<T>,
+): Promise<{ readonly value?: T; readonly problem?: string }> {
   try {
-    return { pages: new Set<string>(), ...(await read()) };
+    return { value: await read() };
   } catch (error) {
     if (!isFailure(error)) throw error;
-    return { pages: new Set<string>(), problem: error.message };
+    return { problem: error.message };
   }
 }
 
 const isFailure = (error: unknown): error is Error =>
   error instanceof Error && "kind" in error && error.kind === "failure";
 
+/** Lists the pages below a path. What a sitemap does not tell is the problem; the others are read all the same. */
 async function pagesOf(
   start: string,
-  fetcher: Fetcher,
   isBelow: (url: string) => boolean,
+  fetcher: Fetcher,
+  context: Context,
 ): Promise<PageList> {
   const pages = new Set<string>();
   const add = (url: string) => {
@@ -131,56 +151,48 @@ async function pagesOf(
     if (isBelow(url)) pages.add(url);
   };
   if (!isSitemap(start)) {
-    const { markdownOf } = await import("./markdown.ts");
-    const { links } = markdownOf(whole(await fetcher.get(start)).bytes, start);
-    for (const url of [start, ...links]) add(url);
+    const { url, bytes, headers } = whole(await fetcher.get(start));
+    const html = decodePage(bytes, headers["content-type"] ?? "", true);
+    const { links } = await convertPage(html, url, context);
+    for (const each of [start, ...links]) add(each);
     return { pages };
   }
   const seen = new Set([start]);
+  const problems: string[] = [];
   for (const url of seen) {
-    const {
-      pages: found,
-      sitemaps,
-      complete,
-    } = await readSitemap(whole(await fetcher.get(url)).bytes);
-    if (!complete) throw sourceError(`${url} is not a complete sitemap`);
-    for (const each of found) add(addressOf(each, url));
-    for (const each of sitemaps) {
-      const other = addressOf(each, url);
-      if (!other.startsWith(`${new URL(start).origin}/`))
-        throw sourceError(`${url} leads to another host`);
-      seen.add(other);
-    }
+    const { value, problem } = await attempted(() => sitemapAt(url, fetcher));
+    if (problem !== undefined) problems.push(problem);
+    for (const each of value?.pages ?? []) add(each);
+    for (const each of value?.sitemaps ?? [])
+      if (new URL(each).origin === new URL(start).origin) seen.add(each);
+      else problems.push(`${url} leads to another host`);
     if (seen.size > MAX_SITEMAPS) throw sourceError(`more than ${MAX_SITEMAPS} sitemaps`);
   }
-  return { pages };
+  return { pages, ...(problems.length > 0 && { problem: firstNames(problems, 3) }) };
 }
 
-function addressOf(text: string, base: string): string {
-  const url = attempt(() => new URL(text, base));
-  if (!url) throw sourceError(`${base} lists an invalid address`);
-  url.hash = "";
-  return url.href;
+/** The absolute addresses that a sitemap lists. Throws failure for one that is not whole. */
+async function sitemapAt(url: string, fetcher: Fetcher) {
+  const { bytes, headers } = whole(await fetcher.get(url));
+  const found = await readSitemap(bytes, headers["content-type"]);
+  if (!found.complete) throw sourceError(`${url} is not a complete sitemap`);
+  const absolute = (list: readonly string[]) => new Set(list.map((each) => addressOf(each, url)));
+  return { pages: absolute(found.pages), sitemaps: absolute(found.sitemaps) };
 }
 
-interface Robots {
-  isAllowed(url: string, agent: string): boolean | undefined;
-  getCrawlDelay(agent: string): number | undefined;
-}
-
-/** The package is CommonJS, and its types say that it is not. */
-type ParseRobots = (url: string, text: string) => Robots;
-
-/** Which pages robots.txt allows; without one, all. Throws failure if it cannot be read. */
-async function robotsOf(origin: string, fetcher: Fetcher): Promise<(url: string) => boolean> {
-  const parser = robotsParser as unknown as ParseRobots;
+/** What robots.txt says of pages; without one, all are allowed. Throws failure if it cannot be read. */
+async function rulesFor(
+  pages: ReadonlySet<string>,
+  origin: string,
+  fetcher: Fetcher,
+  context: Context,
+) {
   const url = `${origin}/robots.txt`;
   const { status, bytes } = await fetcher.get(url);
-  if (status === 404 || status === 410) return () => true;
+  if (status === 404 || status === 410) return { allowed: [...pages], delay: 0 };
   if (status !== 200) throw sourceError(`${url}: HTTP ${status}`);
-  const robots = parser(url, new TextDecoder().decode(bytes));
-  fetcher.slowDown(robots.getCrawlDelay(USER_AGENT) ?? 0);
-  return (page) => robots.isAllowed(page, USER_AGENT) !== false;
+  const robots = new TextDecoder().decode(bytes);
+  return readRobots({ robots, url, agent: USER_AGENT, pages }, context);
 }
 
 /** Throws failure for a response that is not 200, or whose body may be incomplete. */
@@ -198,31 +210,32 @@ function whole(response: Fetched): Fetched {
 
 /** The content of a page; undefined if it still has the fingerprint. */
 async function readPage(
-  url: string,
   path: string,
-  { known, fetcher }: { readonly known: string | undefined; readonly fetcher: Fetcher },
+  fingerprint: string | undefined,
+  known: SitePages,
+  context: Context,
 ): Promise<Content | undefined> {
   const headers: Record<string, string> = {};
-  if (known?.startsWith("e:")) headers["if-none-match"] = known.slice(2);
-  if (known?.startsWith("m:")) headers["if-modified-since"] = known.slice(2);
-  const isItself = (target: string) => target.replace(/\/$/, "") === url.replace(/\/$/, "");
-  const response = await fetcher.get(url, headers, isItself);
+  if (fingerprint?.startsWith("e:")) headers["if-none-match"] = fingerprint.slice(2);
+  if (fingerprint?.startsWith("m:")) headers["if-modified-since"] = fingerprint.slice(2);
+  const response = await known.get(known.urlOf(path) ?? "", headers);
   if (response.status === 304 && Object.keys(headers).length > 0) return undefined;
-  const { headers: received, bytes } = whole(response);
-  const [, type = "", charset] =
-    /^\s*([^;\s]*)(?:.*charset="?([\w-]+))?/i.exec(received["content-type"] ?? "") ?? [];
-  const fingerprint = fingerprintOf(received);
-  const more = fingerprint === undefined ? {} : { fingerprint };
-  const isHtml = /^(text\/html|application\/xhtml\+xml)$/i.test(type);
-  if (!isHtml) {
-    if (path.endsWith(".md") && !/^text\//i.test(type))
-      throw sourceError(`not a page, but ${type || "unknown"}`);
-    return { bytes, ...more };
+  const { headers: received, bytes, url } = whole(response);
+  const mediaType = received["content-type"] ?? "";
+  const type = /^[^;]*/.exec(mediaType)?.[0].trim().toLowerCase() ?? "";
+  const print = fingerprintOf(received);
+  const more = print === undefined ? {} : { fingerprint: print };
+  const encoded = (text: string) => new TextEncoder().encode(text);
+  if (type === "text/html" || type === "application/xhtml+xml") {
+    if (!/\.(md|html?)$/.test(path)) throw sourceError("a page in place of a file");
+    const html = decodePage(bytes, mediaType, true);
+    const { markdown, metadata } = await convertPage(html, url, context);
+    return { bytes: encoded(markdown), metadata, ...more };
   }
-  if (!/\.(md|html?)$/.test(path)) throw sourceError("a page in place of a file");
-  const { markdownOf } = await import("./markdown.ts");
-  const { markdown, metadata } = markdownOf(bytes, url, charset);
-  return { bytes: new TextEncoder().encode(markdown), metadata, ...more };
+  const isText = type.startsWith("text/");
+  if (path.endsWith(".md") && !isText) throw sourceError(`not a page, but ${type || "unknown"}`);
+  if (uploadKind(path) !== "text") return { bytes, ...more };
+  return { bytes: encoded(decodePage(bytes, mediaType, type === "text/xml")), ...more };
 }
 
 /** ETag, or a time that is not so new that a second change would have the same. */
@@ -239,18 +252,19 @@ async function whyNotGone(
   given: {
     readonly origin: string;
     readonly pages: ReadonlySet<string> | undefined;
-    readonly fetcher: Fetcher;
     readonly path: string;
+    readonly known: SitePages;
   },
 ): Promise<string | undefined> {
-  const { origin, pages, fetcher, path } = given;
+  const { origin, pages, path, known } = given;
   // A sync that was killed may have left a document without the address of its page.
   const urls = url.startsWith(`${origin}/`) ? [url] : urlsFor(path, origin);
-  if (urls.some((each) => pages?.has(each))) return "listed again";
+  if (urls.some((each) => pages?.has(each) && !known.isAlias(each))) return "listed again";
   try {
     for (const each of urls) {
-      const { status } = await fetcher.get(each, {}, () => false);
+      const { status, url: final } = await known.look(each);
       if (status === 404 || status === 410) continue;
+      if (final !== each && known.has(final)) continue; // that one has the document
       return `not listed, but not gone either: HTTP ${status}`;
     }
     return undefined;

@@ -1,3 +1,4 @@
+import { CliError } from "../../../errors.ts";
 import type { FieldValues } from "../documents/index.ts";
 import type { ExcludedEntry, FileFilter, Obstacle } from "./walk.ts";
 
@@ -38,6 +39,13 @@ export interface Content {
 export interface Unlisted {
   readonly path: string;
   readonly url: string | undefined;
+}
+
+/** `get` throws it for an object that is another listed one under a second name: it counts as not listed. */
+export class SameObject extends CliError {
+  constructor(path: string) {
+    super("failure", `it is the same as ${path}`, { sideEffect: "none" });
+  }
 }
 
 /** Why an object may exist although it is not listed. */

@@ -6,7 +6,7 @@ import { decodeText } from "../../../lib/text.ts";
 import type { SourceDocument } from "../changes/index.ts";
 import { isKnownToHold, syncFields } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
-import { uploadKind } from "../sources/index.ts";
+import { SameObject, uploadKind } from "../sources/index.ts";
 import type {
   Content,
   FileFilter,
@@ -34,7 +34,7 @@ export interface SkippedFile {
   readonly path: string;
   readonly problem: string;
   /** Set if it cannot be read as a file. */
-  readonly kind?: Obstacle["kind"];
+  readonly kind?: Obstacle["kind"] | "same";
 }
 
 const unsupportedType = "unsupported file type";
@@ -96,7 +96,8 @@ export async function readLocalFile(
     content = await from.get(entry, known?.fingerprint);
   } catch (error) {
     if (error instanceof CliError && isFatal(error)) throw error;
-    return { path, problem: reasonOf(error) };
+    const kind = error instanceof SameObject ? ({ kind: "same" } as const) : {};
+    return { path, problem: reasonOf(error), ...kind };
   }
   if (!content) return unchanged ?? { path, problem: "the source has no content for it" };
   const { bytes, fingerprint = entry.fingerprint } = content;
@@ -142,7 +143,7 @@ async function checkedText(
 }
 
 /** The way in which contents are read; another one makes all fingerprints count as new. */
-const READING = 1;
+const READING = 2;
 
 /**
  * The mark of a fingerprint: with what else decides about the content and its metadata, and with the size, which

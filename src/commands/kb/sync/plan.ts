@@ -55,7 +55,7 @@ export async function planSync(
   const patterns = parsePatterns(input.metadata ?? [], input.match ?? []);
   const { max_size } = input;
   const maxSize = max_size === undefined ? undefined : parseBytes("--max-size", max_size);
-  const { entries, problem } = await listEntries(from, input);
+  const { entries: listed, problem } = await listEntries(from, input);
   // The state is read while files are; of the two counts, that of the files is shown first.
   const isRemote = from.address !== undefined;
   let areFilesRead = isRemote;
@@ -75,7 +75,8 @@ export async function planSync(
       : undefined,
     spool: input.spool,
   };
-  const scanned = await readFiles(entries, reading, context);
+  const scanned = await readFiles(listed, reading, context);
+  const { entries } = scanned;
   areFilesRead = true;
   const state = await readingState;
   const { files, twins } = withoutTwins(withMetadata(scanned.files, patterns, state));

@@ -37,7 +37,7 @@ export async function listEntries(
   return list;
 }
 
-/** Reads the files of the shard. */
+/** Reads the files of the shard; an entry that is another one under a second name counts as not listed. */
 export async function readFiles(
   entries: readonly SourceEntry[],
   reading: FileReading & { readonly shard: Shard | undefined },
@@ -60,9 +60,12 @@ export async function readFiles(
     count(entry.path);
     return file;
   });
+  const unread = read.filter((each): each is SkippedFile => !isFile(each));
+  const same = new Set(unread.filter(({ kind }) => kind === "same").map(({ path }) => path));
   return {
     files: read.filter(isFile),
-    skipped: read.filter((each): each is SkippedFile => !isFile(each)),
+    skipped: unread.filter(({ kind }) => kind !== "same"),
+    entries: entries.filter(({ path }) => !same.has(path)),
   };
 }
 

@@ -1,31 +1,36 @@
-// Static imports, because this module is loaded only when a page is converted.
+// Reads in a thread (in-thread.ts) what a site sends, since some texts keep these packages busy for ever. Plain
+// JavaScript: Node starts it from the sources, too.
+import { parentPort } from "node:worker_threads";
 import { Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom";
+import robotsParser from "robots-parser";
 import Turndown from "turndown/lib/turndown.browser.cjs.js";
-import { attempt } from "../../../lib/json.ts";
 
-/** A web page as Markdown. */
-export interface WebPage {
-  readonly markdown: string;
-  readonly metadata: { readonly title?: string };
-  /** Addresses of its links, without fragments. */
-  readonly links: readonly string[];
-}
+/** Tags inside each other; pages have some dozens. */
+const MAX_DEPTH = 256;
 
 /** What is never part of the text. */
 const clutter =
   "script,style,noscript,template,nav,aside,form,iframe,button,svg,[hidden],[aria-hidden=true]";
 
+function attempt(act) {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Converts the main text of an HTML page to Markdown: what the page marks as such, or what Readability takes for
  * it. Headings, lists, tables, code and links are kept; links are made absolute with `url`.
  */
-export function markdownOf(bytes: Uint8Array, url: string, charset = "utf-8"): WebPage {
-  const html = (attempt(() => new TextDecoder(charset)) ?? new TextDecoder()).decode(bytes);
+function pageOf(html, url) {
   const { document } = parseHTML(/<html/i.test(html) ? html : `<html><body>${html}</body></html>`);
+  checkDepth(document);
   const title = text(document.querySelector("title"));
   const base = absolute(document.querySelector("base")?.getAttribute("href") ?? "", url) ?? url;
-  const links = new Set<string>();
+  const links = new Set();
   for (const link of document.querySelectorAll("a[href]")) {
     const target = absolute(link.getAttribute("href") ?? "", base);
     if (target === undefined) continue;
@@ -51,24 +56,40 @@ export function markdownOf(bytes: Uint8Array, url: string, charset = "utf-8"): W
   };
 }
 
-const text = (node: { readonly textContent: string | null } | null): string =>
-  (node?.textContent ?? "").replace(/\s+/g, " ").trim();
+/** Throws for tags that are nested too deeply: the packages need the cube of the depth. */
+function checkDepth(root) {
+  let depth = 0;
+  for (let node = root.firstChild; node;) {
+    if (node.firstChild) {
+      node = node.firstChild;
+      if (++depth > MAX_DEPTH) throw new Error(`its tags are nested more than ${MAX_DEPTH} deep`);
+      continue;
+    }
+    while (node && !node.nextSibling) {
+      node = node.parentNode;
+      depth--;
+    }
+    node = node?.nextSibling;
+  }
+}
+
+const text = (node) => (node?.textContent ?? "").replace(/\s+/g, " ").trim();
 
 /** An address of the web; undefined for any other. */
-function absolute(href: string, base: string): string | undefined {
+function absolute(href, base) {
   const url = attempt(() => new URL(href, base || undefined));
   return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
 }
 
 /** The main text of a page that does not mark it. */
-function readable(document: HtmlDocument): HtmlElement | undefined {
+function readable(document) {
   const copy = document.cloneNode(true);
   const article = attempt(() => new Readability(copy, { keepClasses: true }).parse());
   if (!article?.content) return undefined;
   return parseHTML(`<html><body>${article.content}</body></html>`).document.body;
 }
 
-const oneLine = (content: string): string =>
+const oneLine = (content) =>
   content
     .trim()
     .split("\n")
@@ -100,3 +121,20 @@ function converter() {
       },
     });
 }
+
+/** Which of these pages a robots.txt allows to an agent, and the seconds between requests that it asks for. */
+function rulesOf({ robots, url, agent, pages }) {
+  const rules = robotsParser(url, robots);
+  return {
+    allowed: pages.filter((page) => rules.isAllowed(page, agent) !== false),
+    delay: rules.getCrawlDelay(agent) ?? 0,
+  };
+}
+
+parentPort?.on("message", ({ html, url, ...more }) => {
+  try {
+    parentPort.postMessage(html === undefined ? rulesOf({ url, ...more }) : pageOf(html, url));
+  } catch (error) {
+    parentPort.postMessage({ problem: String(error?.message ?? error) });
+  }
+});
