@@ -36,7 +36,7 @@ const proofs = {
     script: ["simulate.mjs", "--seeds", "10000"],
   },
   kills: {
-    what: "301 kills of exports, imports as is, copies, backups, restores, heals and undos",
+    what: "701 kills of exports, imports as is, copies, backups, restores, heals and undos",
     tests: ["backup-kills"],
   },
   "as-is": {

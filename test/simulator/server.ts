@@ -141,6 +141,11 @@ export class SimulatedServer {
     else withoutCredentials.add(PROVIDER);
   }
 
+  /** Leaves a document in a status with its chunks, as a worker that dies in the middle of a rebuild. */
+  abandon(document: string, status: string): void {
+    this.#current.backend.abandon(JSON.stringify({ document, status }));
+  }
+
   /** What is stored, whatever the server shows of it. */
   query<T>(sql: string, ...values: readonly SqlValue[]): T[] {
     return this.#store.all<T>(sql, ...values);

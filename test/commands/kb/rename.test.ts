@@ -586,4 +586,10 @@ describe("changes of chunks by hand", () => {
       expected,
     );
   });
+
+  test("added, in a document that is not indexed again yet", () => {
+    const added = { ...chunk, position: 2, indexing_at: 11, completed_at: 11 };
+    const chunks = [{ ...chunk, completed_at: 10 }, added] as Parameters<typeof handEdits>[0];
+    expect(handEdits(chunks, { completed_at: null })).toEqual(["chunk 2 (added)"]);
+  });
 });

@@ -187,6 +187,36 @@ async function playHeal(stage: Stage): Promise<void> {
   deepEqual({ "b.md": healed }, await chunksOf(server, twin), "the chunks of the healed document");
 }
 
+/** Statuses in which a worker may leave a document, and those that nothing heals. */
+const unfinished = ["waiting", "parsing", "cleaning", "splitting", "indexing", "error"];
+
+/** Heals documents that a worker has abandoned with all their chunks, changed ones included. */
+async function playAbandoned(stage: Stage): Promise<void> {
+  const { world, source, ids } = stage;
+  const { server } = world;
+  const before = await chunksOf(server, source);
+  for (const [at, id] of ids.entries()) {
+    const isLeft = at === 1 || world.happens("edit", `abandoned ${at}`, 0.5);
+    // The first one is disabled: it is left as it is.
+    if (isLeft && at > 0) server.abandon(id, world.pick(unfinished, `status of ${at}`));
+  }
+  const line = ["kb", "heal", source, "--stuck-after", "1m"];
+  await world.pause(48 * 3_600_000); // no clock is behind so far
+  const isDone = await repeated(stage, line, () => {});
+  await calmed(stage);
+  const ended = isDone ? undefined : await undisturbed(stage, ...line);
+  equal(ended?.exit ?? 0, 0, `${ended?.out}${ended?.err}`);
+  await world.pause(60_000);
+  const documents = await documentsOf(server, source);
+  deepEqual(
+    documents.map(({ status }) => status),
+    documents.map(() => "completed"),
+    "the documents",
+  );
+  deepEqual(await chunksOf(server, source), before, "chunks were lost");
+}
+
+const heal = "src/commands/kb/check/heal.ts";
 const undo = "src/commands/kb/backup/undo.ts";
 
 /** Backups, restores, undos and heals, killed and repeated, of every form. */
@@ -195,9 +225,21 @@ export const backups: Scenario = {
   server: (seed) => ({ models: true, server: seed % 2 === 0 ? "1.14.2" : "1.16.1" }),
   async play(world) {
     const stage = await prepare(world);
-    await world.pick([playRestore, playUndo, playHeal], "play")(stage);
+    await world.pick([playRestore, playUndo, playHeal, playAbandoned], "play")(stage);
   },
   guards: [
+    {
+      name: "a heal does not put back the chunks of a document",
+      file: heal,
+      from: 'return planned("update", `${problem}: ${why}${back}`, !isFormer);',
+      to: 'return planned("update", `${problem}: ${why}${back}`);',
+    },
+    {
+      name: "a heal forgets chunks before they are put back",
+      file: heal,
+      from: "      hasEnded &&= stored",
+      to: "      hasEnded ||= stored",
+    },
     {
       name: "a snapshot does not wait for its chunks",
       file: "src/commands/kb/backup/backup.ts",
@@ -230,7 +272,7 @@ export const backups: Scenario = {
     },
     {
       name: "two heals at once",
-      file: "src/commands/kb/check/heal.ts",
+      file: heal,
       from: "const release = await openBackup(directory, host);",
       to: "const release = () => {}; if (!(await host.files.stat(directory))) (await openBackup(directory, host))();",
     },

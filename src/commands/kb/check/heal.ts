@@ -164,7 +164,7 @@ async function plan(
     const read = losses.get(id);
     if (read === undefined) return planned("skip", `${left}: ${why}`);
     if (typeof read === "string") return planned("failed", read);
-    const { lost, newest = Infinity } = read;
+    const { lost, newest } = read;
     const byHand = lost.length > 0 ? firstNames(lost, MAX_NAMED) : undefined;
     // A worker that dies early leaves the chunks of the content from before (server §9.6).
     const isFormer = newest < Math.floor(storedAt(document)) && Number.isFinite(storedAt(document));

@@ -12,8 +12,8 @@ import type { DocumentDetail } from "./verify-rename.ts";
 export interface Losses {
   /** Changes by hand: `chunk 3 (edited)`. */
   readonly lost: readonly string[];
-  /** Unix seconds at which its last chunk was made; undefined if there is none, or the server does not tell. */
-  readonly newest: number | undefined;
+  /** Unix seconds at which its last chunk was made; 0 if there is none, infinite if the server does not tell. */
+  readonly newest: number;
 }
 
 type Document = Pick<DocumentDetail, "id" | "doc_form" | "completed_at">;
@@ -28,8 +28,7 @@ export async function lossesOf(
   const chunks = await collect(context.api.rows(listChunks, of));
   const isGenerated = document.doc_form === "qa_model" && chunks.length > 0;
   const generated = isGenerated ? ["its questions and answers"] : [];
-  const times = chunks.flatMap(({ created_at }) => created_at ?? []);
-  const newest = times.length > 0 ? Math.max(...times) : undefined;
+  const newest = chunks.reduce((time, each) => Math.max(time, each.created_at ?? Infinity), 0);
   return { lost: [...generated, ...handEdits(chunks, document)], newest };
 }
 
@@ -93,7 +92,10 @@ export function handEdits(
   const completedAt = completed_at ?? Infinity;
   // All are begun at once, before the first of them is completed: later ones were added, in a document that is
   // being indexed again, too.
-  const first = Math.min(completedAt, ...chunks.map((each) => each.completed_at ?? Infinity));
+  const first = chunks.reduce(
+    (time, each) => Math.min(time, each.completed_at ?? Infinity),
+    completedAt,
+  );
   const edits: string[] = [];
   let next = 1;
   for (const chunk of sorted) {
