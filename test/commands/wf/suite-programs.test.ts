@@ -167,8 +167,7 @@ const prints = (...lines: readonly string[]) =>
 const decisions: readonly (readonly [code: string, status: string, actual: string])[] = [
   ["exit 0", "passed", "exit code 0"],
   ["exit 1", "failed", "exit code 1"],
-  [prints("fine"), "passed", 'exit code 0: "fine'],
-  [prints("[INFO] fine"), "passed", 'exit code 0: "[INFO] fine'],
+  [prints(""), "passed", "exit code 0"],
   [`${prints("too few")} exit 1`, "failed", 'exit code 1: "too few'],
   [prints('{"score": 0.5}'), "passed", "score 0.5"],
   [prints('{"score": 0.4}'), "failed", "score 0.4"],
@@ -182,6 +181,8 @@ const decisions: readonly (readonly [code: string, status: string, actual: strin
   [prints('{"pass": true}', '{"log": {"score": 0}}'), "passed", "verdict pass"],
   [prints("{", '  "pass": false', "}"), "failed", "verdict fail"],
   // Neither yes nor no.
+  [prints("FAIL: too few"), "error", "must print"],
+  [prints("[INFO] fine"), "error", "must print"],
   [prints('{"passed": false}'), "error", "must print"],
   [prints('{"level": "info"}', "done"), "error", "must print"],
   [prints("INFO", "{", '  "pass": false', "}"), "error", "must print"],
@@ -283,10 +284,10 @@ test("a program that is not there, or takes too long, cannot judge: 10", async (
 });
 
 test("a program with a path is a file of the suite's directory", async () => {
-  await write(folder, { "check.sh": "#!/bin/sh\ncat > /dev/null; echo ran\n" });
+  await write(folder, { "check.sh": "#!/bin/sh\ncat > /dev/null; echo ran; exit 1\n" });
   await chmod(join(folder, "check.sh"), 0o755);
   const { results } = await run({ tests: [said("a", { check: { run: "./check.sh" } })] }, allowed);
-  expect(results[0]?.checks.at(-1)).toMatchObject({ passed: true, actual: 'exit code 0: "ran"' });
+  expect(results[0]?.checks.at(-1)).toMatchObject({ passed: false, actual: 'exit code 1: "ran"' });
   const outside = await run({ tests: [said("a", { check: { run: "/bin/sh" } })] }, allowed);
   expect(outside.exit).toBe(2);
   expect(outside.err).toContain("which is outside the directory of that file");

@@ -294,7 +294,10 @@ async function runProgram(
 /** A score that passes without a verdict, as that of a judge. */
 const PASSING_SCORE = 0.5;
 
-/** The last line that is a verdict in JSON, or the exit code with a text as the reason; undefined for a wrong verdict. */
+/**
+ * The last line that is a verdict in JSON; without one, exit code 1 with a text as the reason, or 0 in silence.
+ * Undefined for a verdict that cannot be read.
+ */
 function decisionIn(output: string, succeeded: boolean) {
   const lines = output.split("\n").map((line) => line.trim());
   const whole = onlyJsonIn(output);
@@ -305,8 +308,9 @@ function decisionIn(output: string, succeeded: boolean) {
   });
   const said = hasVerdict(whole) ? whole : tryParseJson(line ?? "");
   if (!hasVerdict(said)) {
-    if (lines.some((each) => meansVerdict.test(each))) return undefined;
     const reason = output.trim() || undefined;
+    // What a program prints may say no, so only a silent one passes by its exit code.
+    if ((succeeded && reason) || lines.some((each) => meansVerdict.test(each))) return undefined;
     const figure = `exit code ${Number(!succeeded)}`;
     return { passed: succeeded, score: undefined, figure, reason, isVerdict: false };
   }
