@@ -57,6 +57,7 @@ export interface CallOptions {
   readonly onSent?: OnSent | undefined;
   /** Fields merged into the JSON body. */
   readonly extra?: Values | undefined;
+  readonly onHeaders?: ((headers: HttpResponse["headers"]) => void) | undefined;
   /** The response is only shown, so it may lack fields that code depends on. */
   readonly unchecked?: boolean | undefined;
 }
@@ -72,9 +73,7 @@ export interface RawOptions {
 }
 
 /** A call with what the reader of a list adds to it. */
-export interface ListCall extends CallOptions, Additions {
-  readonly onHeaders?: (headers: HttpResponse["headers"]) => void;
-}
+export type ListCall = CallOptions & Additions;
 
 /** ms without a byte, for rows without a limit of their own (server §20). */
 const DEFAULT_IDLE_TIMEOUT = 30_000;

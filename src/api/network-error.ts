@@ -84,7 +84,7 @@ const kinds: readonly Kind[] = [
   {
     codes: /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/,
     words: "no data received within the idle timeout",
-    hint: "increase --idle-timeout; a default server handles ten connections at a time",
+    hint: "increase --idle-timeout; a default server handles ten connections at a time, and a proxy may hold back event streams (buffering)",
   },
   {
     codes: /^UND_ERR_HEADERS_OVERFLOW$/,
@@ -167,5 +167,5 @@ export const networkFailure = (
     cause,
     retryable: !final && !unknown,
     sideEffect: unknown ? "unknown" : "none",
-    hint: unknown ? checkBeforeRetrying : hint,
+    hint: [unknown && checkBeforeRetrying, hint].filter(Boolean).join("; ") || undefined,
   });

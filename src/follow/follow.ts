@@ -4,13 +4,15 @@ import { backoff, delays } from "../lib/backoff.ts";
 import { streamRunEvents } from "../operations/workflows.ts";
 import { isEnded } from "../runs/outcome.ts";
 import type { Form, RunOutcome } from "../runs/outcome.ts";
-import { outdatedNotice, stateOfRun } from "./run-state.ts";
+import { outdatedNotice, stateOfRun, waitForRun } from "./run-state.ts";
 import type { Following, RunState } from "./run-state.ts";
 import { ReplayDetector, EventFilter, newFollowCounts } from "./event-filter.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import {
   explainError,
   explainFormError,
+  heldBack,
+  isHeldBack,
   noRunId,
   openStream,
   reasonToReconnect,
@@ -68,6 +70,8 @@ interface Connection {
   hasNewEvents: boolean;
   /** Why the connection ended. */
   reason: string;
+  /** Whether not even a ping was received. */
+  isHeldBack?: boolean;
   /** Status in the run's record, as last read. */
   recordStatus?: string | undefined;
   /** The same if the stream was left because it did not announce it. */
@@ -142,6 +146,7 @@ class RunFollower {
         silence.resume();
       }
     } catch (error) {
+      connection.isHeldBack = isHeldBack(error);
       connection.reason = this.reasonOf(error, connection);
     } finally {
       silence?.stop();
@@ -160,10 +165,23 @@ class RunFollower {
     try {
       return await openStream(streamRunEvents, input, this.context, options);
     } catch (error) {
+      if (isHeldBack(error) && this.options.reconnect) return this.openReleased();
       // It belongs to another end user of the same name; its record can be read (server §2.1).
       if (!isOwn || !(error instanceof CliError) || error.kind !== "not-found") throw error;
       return recordedEnd(this.runId(), throughPauses && answer === undefined, this.context);
     }
+  }
+
+  /** Opens the stream when the server closes it after its events, so that no proxy holds it back. */
+  private async openReleased(): Promise<EventStream> {
+    const { context, options } = this;
+    const workflow_run_id = this.runId();
+    this.emptyConnections = MAX_EMPTY_CONNECTIONS; // the last one, unless it brings something
+    await context.notice(`no events from run ${workflow_run_id}; waiting for its end: ${heldBack}`);
+    const through_pauses = options.throughPauses && options.answer === undefined;
+    await waitForRun({ workflow_run_id, through_pauses }, context);
+    const input = { workflow_run_id, include_state_snapshot: true };
+    return openStream(streamRunEvents, input, context, { retries: 0 });
   }
 
   /** Without its snapshot a paused run sends nothing (server §15.3), so its record is read. */
@@ -225,12 +243,18 @@ class RunFollower {
     hasNewEvents,
     reason,
     missedStatus,
+    isHeldBack: isHeld = false,
   }: Connection): Promise<FollowResult | undefined> {
-    const { context } = this;
-    const { runId, lastKind, streamError } = this.filter;
+    const { context, filter } = this;
     this.stream = undefined;
     this.emptyConnections = hasNewEvents ? 0 : this.emptyConnections + 1;
-    if (runId === undefined) throw noRunId(reason);
+    if (isHeld)
+      filter.runId ??= await this.options.first?.findRun?.().catch((error: unknown) => {
+        if (context.signal.aborted) throw error;
+        return undefined;
+      });
+    const { runId, lastKind, streamError } = filter;
+    if (runId === undefined) throw noRunId(reason, isHeld);
     const end = (this.end ??= await this.readFinalState(runId, streamError));
     if (end?.outdated) {
       await context.notice(outdatedNotice(runId, end));

@@ -1,6 +1,6 @@
 import type { CallOptions } from "../api/calls.ts";
 import type { EventBatches, EventStage } from "../api/sse.ts";
-import { ApiError, CliError, startRefused } from "../errors.ts";
+import { ApiError, CliError, codeOf, startRefused } from "../errors.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { waitForRun } from "./run-state.ts";
 import type { Following } from "./run-state.ts";
@@ -9,12 +9,15 @@ import { pipe } from "../lib/pipe.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import type { AnyOperation, InputOf } from "../operations/operation.ts";
+import { runFinder } from "./started-run.ts";
 
 /** An open event stream that can be closed at any time. */
 export interface EventStream {
   readonly events: EventBatches;
   /** Closes the connection; `events` then throws. */
   close(): void;
+  /** Looks for the run that it starts, if its events are held back. */
+  readonly findRun?: (() => Promise<string | undefined>) | undefined;
 }
 
 /** Opens an event stream. Throws what `context.api.open` throws. */
@@ -33,11 +36,29 @@ export async function openStream<O extends AnyOperation>(
 export async function startStream<O extends AnyOperation>(
   operation: O,
   input: InputOf<O>,
-  context: Pick<Following, "api">,
+  context: Pick<Following, "api" | "host">,
 ): Promise<EventStream> {
-  const { events, close } = await openStream(operation, input, context);
-  return { events: pipe(events, checkStart()), close };
+  const findRun = runFinder(operation, input, context);
+  try {
+    const { events, close } = await openStream(operation, input, context);
+    return { events: pipe(events, checkStart()), close, findRun };
+  } catch (error) {
+    if (!findRun || !isHeldBack(error)) throw error;
+    return { events: failing(error), close() {}, findRun };
+  }
 }
+
+async function* failing(error: unknown): EventBatches {
+  yield* await Promise.reject<EventBatches>(error);
+}
+
+/** Is not even a ping received (server §15.2)? A proxy that buffers passes a stream on when it has ended. */
+export const isHeldBack = (error: unknown): boolean =>
+  /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(codeOf(error instanceof Error && error.cause));
+
+/** What helps against such a proxy. */
+export const heldBack =
+  "a proxy may hold back its events: turn off buffering there (nginx: proxy_buffering off), or set --idle-timeout longer than the run";
 
 /** The event that ends or pauses a run, made of its record, like the one of an ended run (server §15.3). */
 export function recordedEnd(
@@ -193,12 +214,11 @@ export const streamLost = (runId: string, reason: string): CliError =>
   });
 
 /** The stream of a new run ended before its first event. */
-export const noRunId = (reason: string): CliError =>
-  new CliError(
-    "network",
-    `lost the event stream before the run ID was received: ${reason}`,
-    mayHaveStarted,
-  );
+export const noRunId = (reason: string, isHeld = false): CliError =>
+  new CliError("network", `lost the event stream before the run ID was received: ${reason}`, {
+    ...mayHaveStarted,
+    ...(isHeld && { hint: `${mayHaveStarted.hint}; ${heldBack}` }),
+  });
 
 /** ms without an event until the run's record is read; grows by half each time. */
 const FIRST_CHECK = 2000;

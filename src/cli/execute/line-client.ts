@@ -191,8 +191,15 @@ function withBase(error: CliError, { dataset_id }: Values): CliError {
   return error.with({ hint: mapCommands(hint, named) });
 }
 
-/** The same error with the kind and hint that the row has for its message. */
+/** The hint for a blocking request whose response is missing: gateways give up, and the run continues (server §20). */
+const withoutBlocking = `the run may continue: check ${commandLine("wf logs")} before starting it again, and leave out --blocking, so that no gateway waits for all of it`;
+
+/** The same error with the kind and hint that the row has for it. */
 function withKnownMeaning(error: CliError, row: AnyOperation, input: Values): CliError {
+  const isBlocking = row.key === "app" && row.fixed?.["response_mode"] === "blocking";
+  const isMissing = !(error instanceof ApiError) || error.response.status > 500;
+  if (isBlocking && isMissing && error.info.sideEffect === "unknown")
+    return error.with({ hint: withoutBlocking });
   if (!(error instanceof ApiError)) return error;
   const { message, response, info } = error;
   const known = row.knownErrors?.find((each) => message.includes(each.message));

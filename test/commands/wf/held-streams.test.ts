@@ -1,0 +1,223 @@
+import { randomUUID } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { expect, test } from "vitest";
+import { http } from "../../lib/raw-server.ts";
+import { eventsText, inTurn, json, runServer, sleptTime, streaming } from "../../lib/run-server.ts";
+import type { Route } from "../../lib/run-server.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
+
+/** A proxy in front of the server buffers: a stream arrives when the server has closed it, or never. */
+const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+const silent: Route = () => {};
+const headOnly: Route = (socket: Socket) => void socket.write(head);
+
+const form = { form_id: "f", node_id: "n", form_token: "tok", actions: [{ id: "yes" }] };
+
+/** A run with an ID of its own, as the server streams, lists and stores it. */
+function newRun() {
+  const id = randomUUID();
+  const event = (kind: string, data: object) => ({
+    event: kind,
+    task_id: "22222222-2222-4222-8222-222222222222",
+    workflow_run_id: id,
+    data: { id, ...data },
+  });
+  const started = eventsText(event("workflow_started", { created_at: 1, reason: "initial" }));
+  const begun: Route = (socket: Socket) => void socket.write(head + started);
+  const finished = (status: string) =>
+    streaming(started + eventsText(event("workflow_finished", { status, outputs: { a: "1" } })));
+  const paused = streaming(
+    started +
+      eventsText(
+        event("human_input_required", form),
+        event("workflow_paused", { paused_nodes: ["n"], reasons: [form], status: "paused" }),
+      ),
+  );
+  const detail = (status: string, inputs: object = { q: "x", "sys.user_id": "kb" }) =>
+    json({ id, status, inputs: JSON.stringify(inputs), outputs: { a: "1" }, error: null });
+  return { id, begun, finished, paused, detail };
+}
+
+/** Unix second of the server's clock; that of the client stands still. */
+const now = Date.parse("2026-11-21T00:00:10Z") / 1000;
+const dated =
+  (body: unknown): Route =>
+  (socket) =>
+    void socket.end(http(200, JSON.stringify(body), { date: new Date(now * 1000).toUTCString() }));
+
+/** The log of the end user: runs by the second in which they were started. */
+const log = (...runs: readonly (readonly [run: string, second: number])[]) =>
+  dated({
+    data: runs.map(([run, created_at]) => ({
+      id: `log-${run}`,
+      created_at,
+      workflow_run: { id: run, created_at, status: "running" },
+    })),
+    has_more: false,
+    limit: 100,
+    page: 1,
+    total: runs.length,
+  });
+
+interface Routes {
+  readonly start?: Route;
+  readonly logs?: Route;
+  readonly details?: Route;
+  readonly events?: Route;
+}
+
+type Run = ReturnType<typeof newRun>;
+
+async function ran(line: readonly string[], run: Run, routes: Routes) {
+  const server = await runServer({
+    "GET /v1/parameters": json({
+      user_input_form: [{ "text-input": { variable: "q", label: "q", required: false } }],
+    }),
+    "POST /v1/workflows/run": routes.start ?? silent,
+    "GET /v1/workflows/logs": routes.logs ?? log([run.id, now]),
+    "GET /v1/workflows/run/": routes.details ?? run.detail("succeeded"),
+    "GET /v1/workflow/": routes.events ?? run.finished("succeeded"),
+    "POST /v1/form/": json({}),
+    "GET /v1/form/": json({
+      form_content: "",
+      resolved_default_values: {},
+      inputs: [],
+      user_actions: [{ id: "yes", title: "Yes" }],
+    }),
+  });
+  const env = { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" };
+  const argv = ["wf", ...line, "--idle-timeout", "0.05s", "--retries", "0"];
+  const result = await cli(argv, { env, around: sleptTime().around });
+  const asked = (route: string) => server.requests.filter((each) => each.startsWith(route)).length;
+  return { ...result, starts: asked("POST /v1/workflows"), submitted: asked("POST /v1/form/") };
+}
+
+const start = ["run", "q=x"];
+const buffering = "turn off buffering there (nginx: proxy_buffering off), or set --idle-timeout";
+
+type Held = readonly ["run" | "events", "head" | "body" | "rest", string, number];
+const held: readonly Held[] = [
+  ["run", "head", "succeeded", 0],
+  ["run", "head", "partial-succeeded", 0],
+  ["run", "head", "failed", 9],
+  ["run", "head", "stopped", 9],
+  ["run", "head", "paused", 8],
+  ["run", "body", "succeeded", 0],
+  ["run", "rest", "failed", 9],
+  ["run", "rest", "paused", 8],
+  ["events", "head", "failed", 9],
+  ["events", "body", "paused", 8],
+];
+
+async function follows([command, part, status]: Held) {
+  const run = newRun();
+  const first = { head: silent, body: headOnly, rest: run.begun }[part];
+  const last = status === "paused" ? run.paused : run.finished(status);
+  const running = run.detail("running");
+  const isFollowed = command === "events";
+  const result = await ran(isFollowed ? ["events", run.id, "--follow"] : start, run, {
+    start: first,
+    details: inTurn(running, running, running, run.detail(status)),
+    events: isFollowed && part === "body" ? inTurn(first, silent, last) : inTurn(silent, last),
+  });
+  return { ...result, id: run.id };
+}
+
+const other = "33333333-3333-4333-8333-333333333333";
+const broken: Route = (socket) => void socket.end(http(500, "{}"));
+type NotTaken = readonly [string, (run: Run) => Routes];
+const notTaken: readonly NotTaken[] = [
+  ["in an empty log", () => ({ logs: log() })],
+  ["among older runs", ({ id }) => ({ logs: log([id, now - 2]) })],
+  ["of two", ({ id }) => ({ logs: log([id, now], [other, now]) })],
+  ["with other inputs", ({ detail }) => ({ details: detail("succeeded", { q: "y" }) })],
+  ["without inputs", ({ detail }) => ({ details: detail("succeeded", {}) })],
+  [
+    "whose inputs are no JSON",
+    ({ id }) => ({ details: json({ id, status: "failed", inputs: "{" }) }),
+  ],
+  [
+    "that was purged",
+    () => ({ logs: dated({ data: [{ id: "l", created_at: now, workflow_run: null }] }) }),
+  ],
+  [
+    "without the server's time",
+    ({ id }) => ({ logs: json({ data: [{ id: "l", created_at: now, workflow_run: { id } }] }) }),
+  ],
+  ["in a log that cannot be read", () => ({ logs: broken })],
+  ["whose record cannot be read", () => ({ details: broken })],
+  ["in a log that does not arrive", () => ({ logs: silent })],
+];
+
+async function answered() {
+  const path = await temporaryDirectory();
+  await writeFile(`${path}/yes.json`, '{"action":"yes"}');
+  const run = newRun();
+  const pauses = run.detail("paused");
+  return ran([...start, "--answer", `${path}/yes.json`], run, {
+    details: inTurn(run.detail("running"), pauses, pauses, run.detail("succeeded")),
+    events: inTurn(silent, run.paused, silent, run.finished("succeeded")),
+  });
+}
+
+function sought(routes: (run: Run) => Routes) {
+  const run = newRun();
+  return ran(start, run, routes(run));
+}
+
+async function equalRows() {
+  const path = await temporaryDirectory();
+  await writeFile(`${path}/rows.csv`, "q\nx\nx\n");
+  return ran(["run", "--each", `${path}/rows.csv`, "-o", "json"], newRun(), {});
+}
+
+const taken = [now, now - 1];
+
+// All at once, because each of them waits for timeouts of the network.
+const [follow, refused, found, answer, equal] = await Promise.all([
+  Promise.all(held.map(follows)),
+  Promise.all(notTaken.map(([, routes]) => sought(routes))),
+  Promise.all(taken.map((at) => sought(({ id }) => ({ logs: log([other, now - 5], [id, at]) })))),
+  answered(),
+  equalRows(),
+]);
+
+test.each(held.map((row, index) => [...row, follow[index]] as const))(
+  "wf %s, the %s of its stream held back: a run that %s exits with %i",
+  (command, _part, _status, exit, result) => {
+    const err = result?.err ?? "";
+    expect(result, err).toMatchObject({ exit, starts: command === "run" ? 1 : 0 });
+    expect(err).toContain(`no events from run ${result?.id}; waiting for its end: `);
+    expect(err).toContain(buffering);
+    expect(err).not.toContain("may have started");
+    if (exit === 8) expect(err).toContain("answer it with `wf form submit tok --action yes`");
+  },
+);
+
+test("the forms of a run whose stream is held back are answered", () => {
+  expect(answer, answer.err).toMatchObject({ exit: 0, starts: 1, submitted: 1 });
+});
+
+test.each(notTaken.map(([words], index) => [words, refused[index]] as const))(
+  "a run is not taken %s",
+  (_, result) => {
+    const err = result?.err ?? "";
+    expect(result, err).toMatchObject({ exit: 11, starts: 1, out: "" });
+    expect(err).toContain("the run may have started; check `wf logs` before starting it again");
+    expect(err).toContain(buffering);
+  },
+);
+
+test.each(taken.map((at, index) => [at, found[index]] as const))(
+  "a run of second %i is taken",
+  (_, result) => {
+    expect(result, result?.err).toMatchObject({ exit: 0, starts: 1 });
+  },
+);
+
+test("rows with the same inputs never take the same run", () => {
+  const rows = JSON.parse(equal.out) as readonly { readonly status: string }[];
+  expect(rows.map(({ status }) => status).toSorted(), equal.err).toEqual(["succeeded", "unknown"]);
+  expect(equal).toMatchObject({ exit: 10, starts: 2 });
+});
