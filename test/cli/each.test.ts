@@ -175,7 +175,7 @@ test.each<[string, string | Uint8Array, RegExp]>([
     /line 1: unknown column "first"[^]*first line must name the columns; to put tag there: \(echo tag; cat \S+ids\.txt\) > with-header\.csv/,
   ],
   ["unknown.csv", "tag,nmae\na,b\n", /line 1: unknown column "nmae"[^]*did you mean name\?/],
-  ["semicolons.csv", "tag;name\na;b\n", /separate cells with commas/],
+  ["separators.csv", "tag;name,x\na;b\n", /line 1, column 1: the header has several separators/],
   ["twice.csv", "tag,name,name\na,b,c\n", /line 1: duplicate column name/],
   [
     "same.csv",

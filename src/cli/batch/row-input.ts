@@ -165,7 +165,6 @@ export function columnsOf(command: Command): Map<string, ColumnTarget> {
 }
 
 function columnHint(column: string, known: readonly string[], request: RowsToCheck): string {
-  if (/[;\t]/.test(column)) return "separate cells with commas";
   if (/^[[{]/.test(column)) return "write JSON as lines, one object per line";
   const near = didYouMean(column, known);
   if (near !== undefined) return `did you mean ${near}?`;

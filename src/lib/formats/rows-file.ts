@@ -37,10 +37,12 @@ export interface FileRows {
   readonly columns: readonly string[] | undefined;
   /** Text of the header, as that of rows. */
   readonly header: string | undefined;
+  /** What separates the cells of a CSV file. */
+  readonly delimiter?: string;
 }
 
 /** A file of rows that was read completely. */
-export interface RowFile extends Pick<FileRows, "rows" | "columns"> {
+export interface RowFile extends Omit<FileRows, "header"> {
   /** The content of a file of the same format with only these rows. */
   readonly withOnly: (rows: readonly FileRow[]) => string;
 }
@@ -62,7 +64,8 @@ export async function* readFileRows(
       ? jsonReader(onMistake)
       : new CsvReader((await import("csv-parse/sync")).parse, onMistake);
     const rows = reader.read(lines, last);
-    yield { rows, columns: reader.columns, header: reader.header };
+    const { columns, header, delimiter = "," } = reader;
+    yield { rows, columns, header, delimiter };
   }
 }
 
@@ -100,11 +103,12 @@ export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowF
   const [first] = errors;
   const mistakes = errors.map(({ message }) => message);
   if (first) throw mistakes.length > 1 ? first.with({ details: { mistakes } }) : first;
-  const { columns, header } = parts.at(-1) ?? {};
+  const { columns, header, delimiter = "," } = parts.at(-1) ?? {};
   const head = header === undefined ? [] : [header];
   return {
     rows: parts.flatMap(({ rows }) => rows),
     columns,
+    delimiter,
     withOnly: (some) => [...head, ...some.map(({ raw }) => raw)].map((row) => `${row}\n`).join(""),
   };
 }
@@ -114,7 +118,7 @@ export const unreadable = (place: string, problem: string, hint?: string) =>
   usage(`${place}: ${problem}`, hint);
 
 const quoteHint =
-  "quote cells that contain commas, quotes or line breaks, and double the quotes in them";
+  "quote cells that contain separators, quotes or line breaks, and double the quotes in them";
 
 const numbered = (text: string, index: number): Line => ({ number: index + 1, text });
 
@@ -216,6 +220,7 @@ const MAX_ROW_LINES = 1000;
 class CsvReader {
   columns: readonly string[] | undefined;
   header: string | undefined;
+  delimiter = ",";
   private readonly parse: typeof parse;
   private readonly onMistake: (mistake: Mistake) => void;
   private count = 0;
@@ -236,6 +241,9 @@ class CsvReader {
   private readInto(into: FileRow[], lines: readonly Line[], last: boolean): readonly Line[] {
     const { groups, rest } = groupLines(lines);
     const raws = groups.map(textOf);
+    const [header] = raws;
+    if (header !== undefined && this.columns === undefined)
+      this.setDelimiter(header, groups[0]?.[0]?.number ?? 1);
     const all = this.cellsOf(raws);
     for (const [index, group] of groups.entries()) {
       const raw = raws[index] ?? "";
@@ -247,6 +255,19 @@ class CsvReader {
     if (rest.length === 0 || (!last && isOneRow(rest))) return rest;
     this.validCells(textOf(rest), rest[0]?.number ?? 0);
     return this.readInto(into, rest.slice(1), last);
+  }
+
+  /** Spreadsheets of other languages write semicolons; names in quotes may have any. */
+  private setDelimiter(header: string, line: number): void {
+    const unquoted = header.replaceAll(/"[^"]*"/g, "");
+    const [delimiter = ",", other] = [",", ";", "\t"].filter((each) => unquoted.includes(each));
+    this.delimiter = delimiter;
+    if (other !== undefined)
+      this.mistake(
+        line,
+        0,
+        "the header has several separators: use commas, semicolons or tabs, and quote names with another one",
+      );
   }
 
   private add(
@@ -282,6 +303,7 @@ class CsvReader {
     try {
       return this.parse(raws.map(withoutEnd).join("\n"), {
         relax_column_count: true,
+        delimiter: this.delimiter,
         record_delimiter: "\n",
       });
     } catch (error) {

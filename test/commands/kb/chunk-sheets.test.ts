@@ -51,6 +51,15 @@ test("a sheet runs nothing, and imported unchanged changes nothing", async () =>
   const before = server.seen.length;
   const again = await done("chunk", "import", "Sheet", sheet);
   expect(again.err).toContain("5 rows: 5 unchanged\n");
+  // As a spreadsheet in German or French saves it.
+  const { parse } = await import("csv-parse/sync");
+  const { stringify } = await import("csv-stringify/sync");
+  const cells = parse(text, { bom: true });
+  const other = join(home, "semicolons.csv");
+  const format = { bom: true, delimiter: ";", record_delimiter: "\r\n", quoted_match: /[\r\n]/ };
+  await writeFile(other, stringify(cells, format));
+  const third = await done("chunk", "import", "Sheet", other);
+  expect(third.err).toContain("5 rows: 5 unchanged\n");
   expect(chunkWrites(before)).toBe(0);
 });
 

@@ -349,6 +349,11 @@ test.each<readonly [name: string, before: string, after: string]>([
     'query,answer,tags\r\nhello,hello,"a,b"\r\nx,"[""1"",""2"",""x""]",\r\nsame,same,\r\n',
   ],
   [
+    "semicolons.csv",
+    "query;answer;tags\r\nhello;old;a,b\r\nsame;same;\r\n",
+    "query;answer;tags\r\nhello;hello;a,b\r\nsame;same;\r\n",
+  ],
+  [
     "turns.csv",
     'name,turns\r\na,"[{""query"":""x"",""answer"":""y""}]"\r\n',
     'name,turns\r\na,"[{""query"":""x"",""answer"":""You said: x. This is a fixed answer.""}]"\r\n',

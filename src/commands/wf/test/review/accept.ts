@@ -113,8 +113,8 @@ async function withRowAnswers(
   source: string,
   answers: readonly AcceptedAnswer[],
 ): Promise<string> {
-  const { rows, columns, withOnly } = await readRowFile(path, Buffer.from(source));
-  const csv = await csvLines();
+  const { rows, columns, delimiter, withOnly } = await readRowFile(path, Buffer.from(source));
+  const csv = await csvLines(delimiter);
   const byLine = new Map(answers.map(({ test, answer }) => [test.from.line, answer]));
   return withOnly(
     rows.map((row): FileRow => {
