@@ -297,6 +297,12 @@ function forbidden(body: ErrorBody, { row, path }: RequestContext): Explanation 
     const unarchive = commandLine("kb doc unarchive", [kb, doc]);
     return { kind: "refused", hint: `unarchive it first: ${unarchive}` };
   }
+  if (body.code === "app_suggested_questions_after_answer_disabled") {
+    return {
+      kind: "unsupported",
+      hint: "suggested questions are switched off in the features of the application; switch them on in the console and publish it",
+    };
+  }
   if (row?.key !== "dataset") {
     return {
       kind: "auth",

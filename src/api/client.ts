@@ -105,7 +105,10 @@ function clientOf(calls: Calls, common: CallOptions): ApiClient {
     async open(row: AnyOperation, input: Values, options?: CallOptions) {
       // The reader of an event row returns the bytes (response.ts).
       const bytes = await calls.send(row, input, { ...common, ...options });
-      return (await import("./sse.ts")).readEvents(bytes as AsyncIterable<Uint8Array>);
+      const { readEvents } = await import("./sse.ts");
+      return readEvents(bytes as AsyncIterable<Uint8Array>, (text) =>
+        calls.setup.trace(1, `skipped an event without fields: ${text.slice(0, 200)}`),
+      );
     },
   };
   return {

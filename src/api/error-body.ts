@@ -40,8 +40,10 @@ export function parseErrorBody({ headers, text }: ErrorResponse): ErrorBody {
   const code = typeof body["code"] === "string" ? { code: body["code"] } : {};
   const raw = body["message"] ?? body["error"] ?? "";
   const message = typeof raw === "string" ? raw : JSON.stringify(raw);
-  const old = listed(body["errors"]); // servers before 1.11.0: { errors: { name: reason }, message }
-  if (old.length > 0) return { ...code, message, fields: old, json: true };
+  // Servers before 1.11.0 have { errors: { name: reason }, message }, the newest a list as message (server §3).
+  const list = typeof raw === "string" ? tryParseJson(raw) : raw;
+  const all = [...listed(body["errors"]), ...(Array.isArray(list) ? listed(list) : [])];
+  if (all.length > 0) return { ...code, message, fields: all, json: true };
   const param = body["params"];
   if (typeof param === "string") {
     return { ...code, message, fields: [{ field: param, reason: message }], json: true };
@@ -86,9 +88,11 @@ function listed(errors: unknown): FieldError[] {
     const reason = error["message"] ?? error["detail"] ?? error["msg"] ?? error["reason"];
     const field = error["field"] ?? error["path"] ?? error["pointer"] ?? error["loc"] ?? "";
     const place = Array.isArray(field) ? field.map(String).join(".") : String(field);
-    return typeof reason === "string" ? [{ field: place, reason }] : [];
+    return typeof reason === "string" ? [{ field: place, reason: withoutPrefix(reason) }] : [];
   });
 }
+
+const withoutPrefix = (reason: string): string => reason.replace(/^Value error, /, "");
 
 const wordsOf = (reason: unknown): string => {
   if (typeof reason === "string") return reason;
@@ -119,7 +123,7 @@ function fieldsOf(message: string): readonly FieldError[] {
     if (reason === "" || reason.startsWith("For further information")) continue;
     fields.push({
       field,
-      reason: reason.replace(/ \[type=[\s\S]*$/, "").replace(/^Value error, /, ""),
+      reason: withoutPrefix(reason.replace(/ \[type=[\s\S]*$/, "")),
     });
     field = "";
   }

@@ -84,7 +84,16 @@ async function readNothing(response: HttpResponse): Promise<undefined> {
 
 async function eventStream(response: HttpResponse): Promise<unknown> {
   if (typeOf(response).includes("text/event-stream")) return response.body;
-  const text = await readText(response.body);
+  const pieces = response.body[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  const start = first.done ? "" : new TextDecoder().decode(first.value);
+  async function* whole(): AsyncGenerator<Uint8Array> {
+    if (!first.done) yield first.value;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  }
+  // A proxy may change the type of a stream; its run has started.
+  if (/^\s*(data|event|id|retry)?:/.test(start)) return whole();
+  const text = await readText(whole());
   if (text.trimStart().startsWith("<")) throw htmlError();
   throw new CliError("failure", "invalid response: expected an event stream", {
     hint: `the response starts with: ${text.slice(0, 200)}`,

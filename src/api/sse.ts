@@ -20,10 +20,13 @@ export type EventBatches<T = void> = AsyncGenerator<readonly ServerEvent[], T>;
 export type EventStage<Result = unknown> = Stage<readonly ServerEvent[], Result>;
 
 /**
- * Parses an event stream. Pings have no data and are not events (server §15.2). Throws `failure` for
- * data that is not a JSON object, after the events before it.
+ * Parses an event stream. Pings have no data and are not events (server §15.2), nor is JSON without fields,
+ * such as `null`, which `onSkipped` gets. Throws `failure` for other data, after the events before it.
  */
-export async function* readEvents(bytes: AsyncIterable<Uint8Array>): EventBatches {
+export async function* readEvents(
+  bytes: AsyncIterable<Uint8Array>,
+  onSkipped: (text: string) => Promise<void> = () => Promise.resolve(),
+): EventBatches {
   const parse = eventParser();
   const arrived: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => arrived.push(data) });
@@ -38,12 +41,16 @@ export async function* readEvents(bytes: AsyncIterable<Uint8Array>): EventBatche
     if (arrived.length === 0) continue;
     const batch: ServerEvent[] = [];
     try {
-      for (const text of arrived.splice(0)) batch.push(read(text, parse));
+      for (const text of arrived.splice(0)) {
+        const event = read(text, parse);
+        if (event) batch.push(event);
+        else await onSkipped(text);
+      }
     } catch (error) {
       if (batch.length > 0) yield batch;
       throw error;
     }
-    yield batch;
+    if (batch.length > 0) yield batch;
   }
 }
 
@@ -70,19 +77,18 @@ export async function* eachEvent(events: EventBatches): AsyncGenerator<ServerEve
   for await (const batch of events) yield* batch;
 }
 
-function read(text: string, parse: (json: string) => unknown): ServerEvent {
+function read(text: string, parse: (json: string) => unknown): ServerEvent | undefined {
   try {
     const data = parse(text);
+    if (!isObject(data)) return undefined;
     // Data of several lines is one JSON text; we write one event per line.
-    if (isObject(data))
-      return serverEvent(data, text.includes("\n") ? text.replaceAll("\n", " ") : text);
+    return serverEvent(data, text.includes("\n") ? text.replaceAll("\n", " ") : text);
   } catch {
-    // falls through to the same error
+    throw new CliError("failure", "invalid event stream: event is not JSON", {
+      details: { start: text.slice(0, 200) },
+      hint: `the event starts with: ${text.slice(0, 200)}`,
+    });
   }
-  throw new CliError("failure", "invalid event stream: event is not JSON", {
-    details: { start: text.slice(0, 200) },
-    hint: `the event starts with: ${text.slice(0, 200)}`,
-  });
 }
 
 /** An event with a piece of text: up to its first quote, the piece, and from its last quote on. */

@@ -128,7 +128,31 @@ test.each([
   [
     "a message that is not a string",
     '{"code":"x","message":["a","b"],"status":400}',
-    '["a","b"] (400 x)',
+    "a; b (400 x)",
+  ],
+  [
+    "a message that is a list of fields",
+    '{"code":"unprocessable_entity","message":[{"type":"string_too_long","loc":["name"],"msg":"String should have at most 40 characters","input":"x"},{"loc":["a",0,"b"],"msg":"Value error, odd"}],"status":422}',
+    "name: String should have at most 40 characters; a.0.b: odd (422 unprocessable_entity)",
+  ],
+  [
+    "a message that is a list of fields as text",
+    JSON.stringify({
+      code: "unprocessable_entity",
+      message: '[{"loc": ["name"], "msg": "Field required"}, {"loc": [], "msg": "odd"}]',
+      status: 422,
+    }),
+    "name: Field required; odd (422 unprocessable_entity)",
+  ],
+  [
+    "a message that is a list of something else",
+    '{"code":"unprocessable_entity","message":"[1, null, {}]","status":422}',
+    "[1, null, {}] (422 unprocessable_entity)",
+  ],
+  [
+    "a message that is an object as text",
+    '{"code":"x","message":"{\\"name\\":\\"odd\\"}","status":422}',
+    '{"name":"odd"} (422 x)',
   ],
   // Errors of gateways and frameworks.
   [
@@ -400,4 +424,15 @@ test.each([
   ["2.0.0", "1.14.0", false],
 ])("version %s is older than %s: %s", (a, b, older) => {
   expect(!atLeast(a, b)).toBe(older);
+});
+
+test("suggested questions that are switched off are called that, not a lack of access", () => {
+  const code = "app_suggested_questions_after_answer_disabled";
+  const text = JSON.stringify({ code, message: "Suggested Questions Is Disabled.", status: 403 });
+  const error = apiErrorOf(
+    { status: 403, headers: {}, text },
+    { method: "GET", path: "/v1/messages/x/suggested", writes: false },
+  );
+  expect(error.exit).toBe(6);
+  expect(error.info.hint).toContain("suggested questions are switched off");
 });

@@ -43,7 +43,7 @@ describe.each(ways)("%s", (name, line, before) => {
 
   test.each([
     ["not JSON", "data: {not\n\n"],
-    ["not an object", "data: [1]\n\n"],
+    ["a value that JSON lacks", "data: undefined\n\n"],
   ])(
     "an event that is %s exits with 1, and the hint states that the run continues",
     async (_, bad) => {
@@ -53,6 +53,51 @@ describe.each(ways)("%s", (name, line, before) => {
       expect(ran.err).toContain("event is not JSON");
       expect(ran.err).toContain(`the run continues; run \`wf events ${run} --follow\``);
       expect(ran.requests).toHaveLength(before.length + 1);
+    },
+  );
+
+  test("JSON without fields is skipped, and told with -v", async () => {
+    const others = ["null", "[1]", "[]", "7", '"x"', "true", " null "];
+    const skipped = others.map((data) => `data: ${data}\n\n`);
+    const ran = await against(
+      [...before, say(head, ...skipped, started, ...skipped, finished)],
+      line,
+    );
+    expect(ran, ran.err).toMatchObject({ exit: 0 });
+    expect(kinds(ran.out)).toEqual(["workflow_started", "workflow_finished"]);
+    const told = await against(
+      [...before, say(head, started, "data: null\n\n", finished)],
+      [...line, "-v"],
+    );
+    expect(told.err).toContain("skipped an event without fields: null\n");
+  });
+
+  test.each(["text/plain", "text/plain; charset=utf-8", "application/octet-stream", "text/html"])(
+    "a stream that is declared as %s is read",
+    async (type) => {
+      const other = head.replace("text/event-stream", type);
+      for (const first of [
+        "",
+        ": ping\n\n",
+        "event: ping\n\n",
+        "\uFEFF",
+        "id: 1\n",
+        "retry: 9\n\n",
+      ]) {
+        const ran = await against([...before, say(other + first, started, finished)], line);
+        expect(ran, ran.err).toMatchObject({ exit: 0 });
+        expect(kinds(ran.out)).toEqual(["workflow_started", "workflow_finished"]);
+      }
+    },
+  );
+
+  test.each(["<html>data: x</html>", "no data: x\n\n", '{"data": 1}', ""])(
+    "a response %j of another type is no stream",
+    async (text) => {
+      const other = head.replace("text/event-stream", "text/plain");
+      const ran = await against([...before, say(other + text)], line);
+      expect(ran.exit, ran.err).not.toBe(0);
+      expect(ran.err).toMatch(/expected an event stream|not an API endpoint/);
     },
   );
 

@@ -51,7 +51,7 @@ test.each<readonly [string, readonly object[], readonly unknown[]]>([
   ["a call of a tool", [initialize, search(1)], [0, 1]],
   ["several calls", [initialize, search(1), search("two"), search(3)], [0, 1, "two", 3]],
   ["an unknown method", [initialize, request(1, "none", {})], [0, 1]],
-])("what was read before the end of stdin is answered: %s", async (_, messages, ids) => {
+])("requests before the end of stdin are answered: %s", async (_, messages, ids) => {
   const ran = await answered(messages, { env: server.env });
   expect(ran, ran.err).toMatchObject({ exit: 0, err: "" });
   expect(ran.ids.toSorted()).toEqual(ids.toSorted());

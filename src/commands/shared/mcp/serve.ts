@@ -44,7 +44,7 @@ async function serveOnStdio(setting: ServerSetting, context: Context): Promise<v
       `stdin ended, and ${counted(unanswered, "request")} got no answer`,
     );
 
-  /** The bytes of stdin. Their end closes the transport, so it waits for the answers to what was read. */
+  /** The bytes of stdin. Their end closes the transport, so it waits for the answers to all requests. */
   async function* untilAnswered(): AsyncGenerator<Uint8Array> {
     let count = 0;
     try {
@@ -58,7 +58,7 @@ async function serveOnStdio(setting: ServerSetting, context: Context): Promise<v
   }
 }
 
-/** ms for the answers to the last requests: whoever closed stdin may wait for the end of the process. */
+/** ms for the last answers: a client that closed stdin may wait for the end of the process. */
 const LAST_ANSWERS = 60_000;
 
 /** Returns a function that waits for the answers to all requests, and returns how many are missing. */
