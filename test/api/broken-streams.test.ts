@@ -92,7 +92,7 @@ describe.each(ways)("%s", (name, line, before) => {
   );
 
   test.each(["<html>data: x</html>", "no data: x\n\n", '{"data": 1}', ""])(
-    "a response %j of another type is no stream",
+    "the response %j of another type is refused",
     async (text) => {
       const other = head.replace("text/event-stream", "text/plain");
       const ran = await against([...before, say(other + text)], line);
