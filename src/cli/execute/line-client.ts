@@ -94,7 +94,10 @@ export function openClient(line: ClientLine): { readonly api: ApiClient; close()
         return true;
       }
       const { readOnly } = await settings();
-      if (!readOnly.value) return false;
+      if (!readOnly.value) {
+        log.hasWritten = true;
+        return false;
+      }
       throw usage(`write blocked: read-only mode (${readOnly.source})`, undefined, {
         code: "read-only",
       });

@@ -123,7 +123,7 @@ export function openSession(opening: Opening): Session {
     valueColumns: () => session.valueColumns,
     counter: newCounter(),
     options: contextOptions(opening, () => format),
-    ...waitingOf(command, host),
+    ...waitingOf(log, host),
   };
   const session: Session = {
     valueColumns: [],
@@ -170,10 +170,10 @@ function settingsOnce(command: Command, flags: TargetFlags, host: Host): () => P
 
 /** Waiting that ends when the command is stopped. */
 function waitingOf(
-  { effect }: Command,
+  log: RequestLog,
   { signal, sleep }: Host,
 ): Pick<Context, "signal" | "pause" | "abortError"> {
-  const abort = () => abortError(signal, effect !== "reads");
+  const abort = () => abortError(signal, log.hasWritten);
   const pause = (ms: number) =>
     sleep(ms, signal).catch(() => {
       throw abort();

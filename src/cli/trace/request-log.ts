@@ -21,6 +21,8 @@ export interface RequestLog {
   readonly attempts: Attempt[];
   /** Number of all attempts. */
   count: number;
+  /** Was a write sent, whatever came of it? */
+  hasWritten?: boolean;
   /** The output format of the settings, once they are read. */
   output?: string | undefined;
   /** Names as entered, by the IDs that they were resolved to; hints show them. */

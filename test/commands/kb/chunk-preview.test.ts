@@ -221,7 +221,7 @@ test("names files that it cannot split, and splits the others", async () => {
   writeFileSync(join(place, "d.txt"), Uint8Array.of(0xe9));
   const second = await previewed([place, "--exclude", "*.pdf"]);
   expect(second.chunks).toEqual(first.chunks);
-  expect(second.err).toContain(`skipped ${place}/d.txt: not valid UTF-8 text\n`);
+  expect(second.err).toContain(`skipped ${place}/d.txt: not valid UTF-8 text (line 1)\n`);
   expect(second.err).not.toContain("b.pdf");
   expect(second.exit).toBe(14);
 });

@@ -49,7 +49,13 @@ describe("a file", () => {
       "only servers with a special setting",
     ],
     ["in UTF-16", "a.txt", bytes(0xff, 0xfe, 65, 0), "error encoding", "encoded as UTF-16 (LE)"],
-    ["in Latin-1", "a.csv", bytes(65, 10, 0xe9, 10), "error encoding", "not valid UTF-8 (line 2)"],
+    [
+      "in Latin-1",
+      "a.csv",
+      bytes(65, 10, 0xe9, 10),
+      "error encoding",
+      "not valid UTF-8 text (line 2)",
+    ],
     ["that is a program", "a.txt", bytes(1, 0, 0xfe, 0), "error binary", "the content is binary"],
     [
       "that is a PDF",

@@ -225,3 +225,69 @@ describe("names that differ", () => {
     },
   );
 });
+
+const pointer =
+  "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+
+test.each(Object.keys(sources))(
+  "a pointer of Git LFS is reported, and its document stays: %s",
+  async (source) => {
+    await sync(await sourceOf(source, { "a.md": "a", "guide.md": "the guide" }));
+    const ran = await sync(await sourceOf(source, { "a.md": "a", "guide.md": pointer }), "--prune");
+    expect(ran.exit).toBe(10);
+    expect(ran.out).toMatch(/^failed\tguide.md\ta pointer of Git LFS, not the content: /m);
+    expect(await textsOf(server, kb)).toEqual({ "a.md": "a", "guide.md": "the guide" });
+  },
+);
+
+const utf16 = (text: string) => Buffer.from(text, "utf16le");
+const unfit: readonly (readonly [string, Uint8Array, string])[] = [
+  ["lfs.pdf", Buffer.from(pointer), "a pointer of Git LFS, not the content"],
+  [
+    "hawser.csv",
+    Buffer.from(pointer.replace("git-lfs", "hawser")),
+    "a pointer of Git LFS, not the content",
+  ],
+  [
+    "crlf.md",
+    Buffer.from(pointer.replaceAll("\n", "\r\n")),
+    "a pointer of Git LFS, not the content",
+  ],
+  [
+    "annex.md",
+    Buffer.from("/annex/objects/SHA256E-s3--ab.md\n"),
+    "a pointer of git-annex, not the content",
+  ],
+  [
+    "nul.md",
+    Buffer.from("a\nb\0c\n"),
+    "contains a NUL character (line 2), which servers delete or reject",
+  ],
+  ["u16.md", utf16("\ufeff# x"), "encoded as UTF-16 (LE), not UTF-8"],
+  ["u16be.md", utf16("\ufeff# x").swap16(), "encoded as UTF-16 (BE), not UTF-8"],
+  ["bare.md", utf16("# Title"), "encoded as UTF-16 without a byte order mark, not UTF-8"],
+  ["u32.md", Buffer.from("fffe000023000000", "hex"), "encoded as UTF-32, not UTF-8"],
+  ["sjis.md", Buffer.from([0x23, 0x0a, 0x93, 0xfa, 0x96, 0x7b]), "not valid UTF-8 text (line 2)"],
+  ["image.md", Buffer.from([0xff, 0xd8, 0, 1, 2]), "the content is binary"],
+];
+
+test("sync, lint and preview say the same about a content that is not a text", async () => {
+  await write(dir, Object.fromEntries(unfit.map(([name, bytes]) => [name, bytes])));
+  await write(dir, { "bom.md": "\ufeff# kept", "about.md": `It says:\n\n${pointer}` });
+  const ran = await sync(dir, "-o", "json");
+  expect(ran.exit).toBe(10);
+  const rows = JSON.parse(ran.out) as { action: string; path: string; note: string }[];
+  const failed = rows.filter(({ action }) => action === "failed");
+  const lint = await server.cli(["kb", "lint", dir, "-o", "json"], { folder: home });
+  const found = JSON.parse(lint.out) as { file: string; severity: string; problem: string }[];
+  for (const [name, , problem] of unfit) {
+    expect(failed.find(({ path }) => path === name)?.note).toContain(`${problem}: `);
+    expect(found).toContainEqual(
+      expect.objectContaining({ file: name, severity: "error", problem }),
+    );
+    const shown = await server.cli(["kb", "chunk", "preview", join(dir, name)], { folder: home });
+    if (name.endsWith(".md")) expect(shown.err).toContain(`: ${problem}\n`);
+  }
+  expect(failed).toHaveLength(unfit.length);
+  expect(await documents()).toEqual(["about.md", "bom.md"]);
+});

@@ -8,7 +8,13 @@ import { type ProcessRule, readProcessRule } from "../../../splitting/rule.ts";
 import { seenVersion } from "../../../splitting/split.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readServer } from "../../shared/login/index.ts";
-import { extensionOf, textKinds, walkFiles } from "../sources/index.ts";
+import {
+  extensionOf,
+  pointerProblem,
+  textKinds,
+  textProblem,
+  walkFiles,
+} from "../sources/index.ts";
 import type { FoundFile, Obstacle } from "../sources/index.ts";
 import { newestRule } from "../documents/index.ts";
 import type { previewParams, ruleFlags } from "./command.ts";
@@ -110,8 +116,9 @@ async function textOf(
     const bytes = await (path === "-"
       ? bytesOf(host.stdin.bytes())
       : host.files.read(entry.location));
-    const text = decodeText(bytes);
-    return text === undefined ? { skipped: "not valid UTF-8 text", isUnreadable: true } : { text };
+    const unfit = pointerProblem(bytes) ?? textProblem(bytes);
+    if (unfit) return { skipped: unfit.problem, isUnreadable: true };
+    return { text: decodeText(bytes) ?? "" };
   } catch (error) {
     return { skipped: `failed to read: ${reasonOf(error)}`, isUnreadable: true };
   }

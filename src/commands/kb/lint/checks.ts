@@ -2,7 +2,16 @@ import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { counted, decodeUtf8 } from "../../../lib/text.ts";
 import { previewText } from "../chunks/index.ts";
 import type { Splitting } from "../chunks/index.ts";
-import { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "../sources/index.ts";
+import {
+  binaryKinds,
+  contentFixes,
+  extensionOf,
+  extraKinds,
+  markupKinds,
+  pointerProblem,
+  textKinds,
+  textProblem,
+} from "../sources/index.ts";
 
 const exclude = "repair it, or exclude it with .kbignore or --exclude";
 
@@ -16,9 +25,10 @@ const findings = {
   ],
   "maybe-kind": ["warning", "set ETL_TYPE on the server, or convert the file"],
   "wrong-kind": ["warning", "check the file: it may be damaged or have the wrong extension"],
-  binary: ["error", "correct the extension, or exclude it"],
-  encoding: ["error", "save it as UTF-8"],
-  nul: ["error", "remove the character"],
+  binary: ["error", contentFixes.binary],
+  encoding: ["error", contentFixes.encoding],
+  pointer: ["error", contentFixes.pointer],
+  nul: ["error", contentFixes.nul],
   bom: ["warning", "save it as UTF-8 without BOM"],
   "front-matter": ["error", "fix the YAML between the --- lines"],
   "name-length": ["error", "shorten it"],
@@ -93,6 +103,8 @@ export async function contentProblems(
   const firstBytes = Buffer.from(bytes.subarray(0, 8)).toString("latin1");
   const signature = signatures.find(([start]) => firstBytes.startsWith(start));
   if (bytes.length === 0) return [empty];
+  const pointer = pointerProblem(bytes);
+  if (pointer) return [found(pointer.finding, pointer.problem)];
   if (!isText(extension)) {
     const [, , kinds = []] = signatures.find(([, , each]) => each.includes(extension)) ?? [];
     if (kinds.length === 0 || signature?.[2] === kinds) return [];
@@ -110,33 +122,24 @@ async function textProblems(
   bytes: Uint8Array,
   splitting: Splitting,
 ): Promise<LintProblem[]> {
-  const wide = utf16Name(bytes);
-  if (wide) return [found("encoding", `encoded as ${wide}, not UTF-8`)];
+  const unfit = textProblem(bytes);
   const decoded = decodeUtf8(bytes);
-  if (decoded === undefined) {
-    if (bytes.subarray(0, 8192).includes(0)) return [found("binary", "the content is binary")];
-    return [found("encoding", `not valid UTF-8 (line ${invalidLine(bytes)})`)];
-  }
+  if (decoded === undefined || (unfit && unfit.finding !== "nul"))
+    return unfit ? [found(unfit.finding, unfit.problem)] : [];
   const problems: LintProblem[] = [];
   if (decoded.startsWith("\uFEFF")) {
     problems.push(found("bom", "starts with a byte order mark, which becomes part of the text"));
   }
   const text = decoded.replace(/^\uFEFF/, "");
   if (text.trim() === "") return [...problems, empty];
-  const nul = text.indexOf("\0");
-  if (nul !== -1) {
-    const line = lineAt(text, nul);
-    problems.push(
-      found("nul", `contains a NUL character (line ${line}), which the server rejects`),
-    );
-  }
+  if (unfit) problems.push(found(unfit.finding, unfit.problem));
   if (textKinds.has(extension)) {
     const matter = await parseFrontMatter(decoded);
     if (matter.kind === "broken") {
       const problem = `invalid front matter (line ${matter.line}): ${matter.reason}`;
       problems.push(found("front-matter", problem));
     }
-    if (nul === -1) problems.push(...splitProblems(decoded, splitting));
+    if (!unfit) problems.push(...splitProblems(decoded, splitting));
   }
   return problems;
 }
@@ -155,23 +158,4 @@ function* splitProblems(text: string, splitting: Splitting): Generator<LintProbl
     );
   if (deleted > 0)
     yield found("deleted-characters", `the server will delete ${counted(deleted, "character")}`);
-}
-
-function utf16Name([first, second]: Uint8Array): string | undefined {
-  if (first === 0xff && second === 0xfe) return "UTF-16 (LE)";
-  return first === 0xfe && second === 0xff ? "UTF-16 (BE)" : undefined;
-}
-
-const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
-
-/** The first line that is not UTF-8; a line feed is never part of another character. */
-function invalidLine(bytes: Uint8Array): number {
-  let line = 1;
-  for (let start = 0; start < bytes.length; line++) {
-    const feed = bytes.indexOf(10, start);
-    const end = feed === -1 ? bytes.length : feed;
-    if (decodeUtf8(bytes.subarray(start, end)) === undefined) return line;
-    start = end + 1;
-  }
-  return line;
 }

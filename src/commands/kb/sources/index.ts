@@ -7,6 +7,7 @@ export {
   textKinds,
   uploadKind,
 } from "./file-kinds.ts";
+export { contentFixes, pointerProblem, textProblem } from "./content.ts";
 export { openSource } from "./open.ts";
 export { markOf, SameObject } from "./source.ts";
 export type {

@@ -6,7 +6,13 @@ import { decodeText } from "../../../lib/text.ts";
 import type { SourceDocument } from "../changes/index.ts";
 import { isKnownToHold, syncFields } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
-import { SameObject, uploadKind } from "../sources/index.ts";
+import {
+  contentFixes,
+  pointerProblem,
+  SameObject,
+  textProblem,
+  uploadKind,
+} from "../sources/index.ts";
 import type {
   Content,
   FileFilter,
@@ -131,9 +137,11 @@ async function checkedText(
   withFrontMatter: boolean,
 ): Promise<SkippedFile | Pick<LocalFile, "size" | "metadata">> {
   if (bytes.length === 0) return { path, problem: "the file is empty" };
-  if (uploadKind(path) !== "text") return { size: bytes.length, metadata: {} };
-  const text = decodeText(bytes);
-  if (text === undefined) return { path, problem: "not valid UTF-8 text" };
+  const isText = uploadKind(path) === "text";
+  const unfit = pointerProblem(bytes) ?? (isText ? textProblem(bytes) : undefined);
+  if (unfit) return { path, problem: `${unfit.problem}: ${contentFixes[unfit.finding]}` };
+  if (!isText) return { size: bytes.length, metadata: {} };
+  const text = decodeText(bytes) ?? "";
   if (text.trim() === "") return { path, problem: "the file contains only whitespace" };
   const front = withFrontMatter ? await parseFrontMatter(text) : undefined;
   if (front?.kind === "broken")

@@ -1,7 +1,13 @@
 import { notFound, usage } from "../../../errors.ts";
 import { decodeText } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { openSource, uploadKind } from "../sources/index.ts";
+import {
+  contentFixes,
+  openSource,
+  pointerProblem,
+  textProblem,
+  uploadKind,
+} from "../sources/index.ts";
 import type { SourceObject } from "../sources/index.ts";
 import { documentPath } from "./local-files.ts";
 import type { Selection } from "./local-files.ts";
@@ -29,9 +35,10 @@ export async function shownText(input: ShownFile, context: Context): Promise<str
     if (uploadKind(object.path) !== "text")
       throw usage(`${show} is uploaded as it is`, "the server extracts its text");
     await from.prepare?.([object]);
-    const text = decodeText((await from.get(object))?.bytes ?? new Uint8Array());
-    if (text === undefined) throw usage(`${show} is not valid UTF-8 text`);
-    return text;
+    const bytes = (await from.get(object))?.bytes ?? new Uint8Array();
+    const unfit = pointerProblem(bytes) ?? textProblem(bytes);
+    if (unfit) throw usage(`${show}: ${unfit.problem}`, contentFixes[unfit.finding]);
+    return decodeText(bytes) ?? "";
   } finally {
     await from.close?.();
   }

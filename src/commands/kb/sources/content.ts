@@ -1,0 +1,68 @@
+import { decodeUtf8 } from "../../../lib/text.ts";
+
+/** What to do about a content that cannot be that of a document. */
+export const contentFixes = {
+  pointer:
+    "fetch the content with git lfs pull or git annex get and sync that checkout, or exclude it",
+  binary: "correct the extension, or exclude it",
+  encoding: "save it as UTF-8",
+  nul: "remove the character",
+} as const;
+
+/** Why a content cannot be that of a document. */
+export interface ContentProblem {
+  readonly finding: keyof typeof contentFixes;
+  readonly problem: string;
+}
+
+/** How the files begin that stand for a content which git keeps elsewhere, and their size at most. */
+const pointers = [
+  [/^version https:\/\/(git-lfs|hawser)\.github\.com\/spec\/.*\r?\n(.*\n)*?oid sha256:/, "Git LFS"],
+  [/^\/annex\/objects\/\S+\s*$/, "git-annex"],
+] as const;
+const MAX_POINTER = 1024;
+
+/** Is it a pointer to a content instead of one? It would be indexed as a few lines of text. */
+export function pointerProblem(bytes: Uint8Array): ContentProblem | undefined {
+  if (bytes.length > MAX_POINTER) return undefined;
+  const text = new TextDecoder().decode(bytes);
+  const [, name] = pointers.find(([start]) => start.test(text)) ?? [];
+  return name && { finding: "pointer", problem: `a pointer of ${name}, not the content` };
+}
+
+/** Why bytes are not a text to send; undefined if they are. */
+export function textProblem(bytes: Uint8Array): ContentProblem | undefined {
+  const wide = wideName(bytes);
+  if (wide) return { finding: "encoding", problem: `encoded as ${wide}, not UTF-8` };
+  const text = decodeUtf8(bytes);
+  if (text === undefined)
+    return bytes.subarray(0, 8192).includes(0)
+      ? { finding: "binary", problem: "the content is binary" }
+      : { finding: "encoding", problem: `not valid UTF-8 text (line ${invalidLine(bytes)})` };
+  const nul = text.indexOf("\0");
+  if (nul === -1) return undefined;
+  const line = text.slice(0, nul).split("\n").length;
+  const problem = `contains a NUL character (line ${line}), which servers delete or reject`;
+  return { finding: "nul", problem };
+}
+
+/** The encoding with more than one byte for each character, by its byte order mark or by the NULs of its ASCII. */
+function wideName(bytes: Uint8Array): string | undefined {
+  const start = Buffer.from(bytes.subarray(0, 4)).toString("hex");
+  if (start === "fffe0000" || start === "0000feff") return "UTF-32";
+  if (start.startsWith("fffe")) return "UTF-16 (LE)";
+  if (start.startsWith("feff")) return "UTF-16 (BE)";
+  return /^(00[1-7].|[1-7].00){2}$/.test(start) ? "UTF-16 without a byte order mark" : undefined;
+}
+
+/** The first line that is not UTF-8; a line feed is never part of another character. */
+function invalidLine(bytes: Uint8Array): number {
+  let line = 1;
+  for (let start = 0; start < bytes.length; line++) {
+    const feed = bytes.indexOf(10, start);
+    const end = feed === -1 ? bytes.length : feed;
+    if (decodeUtf8(bytes.subarray(start, end)) === undefined) return line;
+    start = end + 1;
+  }
+  return line;
+}
