@@ -27,7 +27,9 @@ export const spawnChild: RawHost["spawn"] = (command, args, options) => {
     child.stdin?.on("error", () => {}); // it need not read all of it
     if (!keepsInput) child.stdin?.end(input);
     const kill = (signal: NodeJS.Signals) => killChild(child, signal, detached);
-    return { ...collectOutput(child, kill, options), kill, stdout: child.stdout };
+    const itself = new Promise<void>((resolve) => void child.once("exit", () => resolve()));
+    const output = collectOutput(child, kill, options);
+    return { ...output, ended: itself, kill, stdout: child.stdout };
   });
   const exit = started.then((child) => child.exit);
   const ended = Promise.all([started, exit]).then(([child]) => child);
@@ -37,7 +39,7 @@ export const spawnChild: RawHost["spawn"] = (command, args, options) => {
   for (const each of [output, errors]) each.catch(() => {});
   const bytes = bytesOf(started.then(({ stdout }) => stdout));
   const kill = (signal: NodeJS.Signals) => void started.then((child) => child.kill(signal));
-  return { exit, output, errors, bytes, kill };
+  return { exit, ended: started.then((child) => child.ended), output, errors, bytes, kill };
 };
 
 async function* bytesOf(stdout: Promise<ChildProcess["stdout"]>): AsyncGenerator<Uint8Array> {

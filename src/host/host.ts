@@ -128,6 +128,8 @@ export interface Files {
 export interface Child {
   /** Exit code, or 128 + signal number. Rejects if it writes too much. */
   readonly exit: Promise<number>;
+  /** Settles when it has ended itself; what it started may still hold its output. */
+  readonly ended?: Promise<void>;
   /** Its stdout if it is collected, otherwise empty. */
   readonly output: Promise<string>;
   /** Its stderr, if it has an input. */

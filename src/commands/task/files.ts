@@ -3,6 +3,7 @@ import { CliError, codeOf, diskProblem, reasonOf, usage } from "../../errors.ts"
 import { isUnfinished } from "../../host/host.ts";
 import type { Files, Host } from "../../host/host.ts";
 import { missingPathHint } from "../../lib/did-you-mean.ts";
+import { isOn } from "../../lib/environment.ts";
 import type { JournalFiles } from "../../lib/journal.ts";
 
 /**
@@ -115,3 +116,14 @@ export const writeOutput = (
       isResult: true,
     });
   });
+
+/** Throws usage for a file that others can change, whose programs are not run therefore. */
+export function requireTrusted(path: string, programs: string, { files, env }: Host): void {
+  const part = files.untrustedPart(path);
+  if (part === undefined || isOn(env["KB_TRUST_FILES"])) return;
+  const why = `others can change the file: ${part.path} ${part.reason}`;
+  throw usage(
+    `${path}: ${programs} were not run, because ${why}`,
+    "if only you can change it all the same, as in some containers, set KB_TRUST_FILES=1",
+  );
+}

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import type { RawHost } from "../../../src/host/host.ts";
 import { spawnChild } from "../../../src/host/child-process.ts";
 import { actions, write } from "../../lib/directory.ts";
 import { root } from "../../lib/paths.ts";
@@ -232,6 +233,57 @@ describe("a program as a source", () => {
     expect(actions(ran.out)).toEqual(["create a.md", "skip big.md"]);
     expect(calls()).toBe("list\nget\n");
   });
+
+  /** The end of a program whose output is held is noticed at once. */
+  const around = (host: RawHost): RawHost => ({
+    ...host,
+    sleep: (ms, signal) => host.sleep(ms === 3000 ? 300 : ms, signal),
+  });
+
+  test.each([
+    ["stdout", '["ignore", 1, "ignore"]'],
+    ["stderr", '["ignore", "ignore", 2]'],
+  ])("that has ended is not waited for if what it started holds its %s", async (_, stdio) => {
+    const { address } = await program([object("a.md"), end]);
+    const path = join(home, `source-${kb}.mjs`);
+    const start = `import { spawn } from "node:child_process";
+spawn(process.execPath, ["-e", "setTimeout(() => {}, 60000)"], { stdio: ${stdio} }).unref();\n`;
+    await writeFile(path, start + readFileSync(path, "utf8"));
+    const line = ["kb", "sync", kb, address];
+    const ran = await server.cli(line, { folder: home, spawn: spawnChild, around });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toContain("has ended; what it started holds its output and is stopped");
+    expect(await contents()).toEqual({ "a.md": "text of a.md" });
+  });
+
+  test.each([
+    ["the list", "sync", []],
+    ["a dry run", "sync", ["--dry-run"]],
+  ])(
+    "an interrupt during %s does not say that something may be changed",
+    async (_, word, flags) => {
+      const path = join(home, `endless-${kb}.mjs`);
+      await writeFile(
+        path,
+        `console.log('{"path":"a.md","fingerprint":"1"}'); setTimeout(() => {}, 60000);`,
+      );
+      const stop = new AbortController();
+      const spawn: RawHost["spawn"] = (...given) => {
+        const child = spawnChild(...given);
+        const bytes = (async function* () {
+          for await (const piece of child.bytes ?? []) {
+            stop.abort();
+            yield piece;
+          }
+        })();
+        return { ...child, bytes };
+      };
+      const line = ["kb", word, kb, `exec:${node} '${path}'`, ...flags];
+      const ran = await server.cli(line, { folder: home, spawn, signal: stop.signal });
+      expect(ran.exit).toBe(130);
+      expect(ran.err).not.toContain("may have been applied");
+    },
+  );
 
   test("that does not exist, or a password in an address, is a wrong call", async () => {
     const missing = await run("sync", kb, "exec:no-such-program x");

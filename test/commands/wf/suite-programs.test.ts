@@ -359,3 +359,16 @@ test.each([null, { tokens: null }, 5])("a budget of results may be anything: %j"
   const selection = storedSelection({ suites: [{ name: "a", budget }] });
   expect(overBudget([{ suite: "a", results }], selection)).toEqual([]);
 });
+
+test("programs of a suite that others can change are not run", async () => {
+  const suite = { tests: [said("a", { check: { run: ["true"] } })] };
+  await run(suite);
+  for (const mode of [0o666, 0o664]) {
+    await chmod(join(folder, "suite.yaml"), mode);
+    const ran = await run(suite, ["--allow-run"]);
+    expect(ran).toMatchObject({ exit: 2, sent: 0 });
+    expect(ran.err).toContain("the programs of its checks were not run, because others can change");
+  }
+  const env = { KB_TRUST_FILES: "1" };
+  expect((await run(suite, ["--allow-run"], { env })).sent).toBe(1);
+});

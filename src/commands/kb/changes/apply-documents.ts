@@ -191,7 +191,11 @@ class DocumentRun {
       before: each.change.document?.metadata ?? {},
       values: valuesOf(each, target.source, hashOf(each)),
     }));
-    await writer.set(changes.filter(({ values }) => Object.keys(values).length > 0));
+    const total = this.#changesWith([...updateActions, ...uploadActions]).length;
+    await writer.set(
+      changes.filter(({ values }) => Object.keys(values).length > 0),
+      total,
+    );
     for (const { change } of sent) target.journal?.settled(change.name);
   }
 

@@ -28,8 +28,8 @@ export interface MetadataChange {
 type FieldsByName = ReadonlyMap<string, MetadataField>;
 
 export interface MetadataWriter {
-  /** Sets these values and keeps all others. */
-  set(changes: readonly MetadataChange[]): Promise<void>;
+  /** Sets these values and keeps all others; `total` is the number of documents of the whole run. */
+  set(changes: readonly MetadataChange[], total?: number): Promise<void>;
 }
 
 /** Returns a writer of metadata values, which creates a missing field on its first use. */
@@ -44,6 +44,8 @@ export async function metadataWriter(
   const currentFields = async () => (fields ??= await fieldsByName(dataset_id, context));
   /** Why fields could not be created, by name. */
   const rejections = new Map<string, ApiError>();
+  /** Documents that were written, some of them twice. */
+  const written = new Set<string>();
 
   const ensureField = async (name: string, type: "string" | "number") => {
     if ((await currentFields()).has(name)) return;
@@ -62,22 +64,20 @@ export async function metadataWriter(
   };
 
   return {
-    async set(changes) {
+    async set(changes, total = changes.length) {
       for (const { values } of changes) {
         for (const [name, value] of Object.entries(values))
           await ensureField(name, typeof value === "number" ? "number" : "string");
       }
       const known = await currentFields();
-      let done = 0;
       // A single request needs no place: a task that has one may be waiting for it.
       const places = changes.length > METADATA_BATCH ? limiter : 1;
       await mapAll(slices(changes, METADATA_BATCH), places, async (batch) => {
         const operation_data = batch.map((change) => operationFor(known, change));
         await waiter(() => context.api.call(setDocumentMetadata, { dataset_id, operation_data }));
-        done += batch.length;
-        const total = changes.length;
-        if (total > METADATA_BATCH)
-          context.progress({ verb: "Writing metadata", done, total, unit: "documents" });
+        for (const { id } of batch) written.add(id);
+        const step = { verb: "Writing metadata", done: written.size, total, unit: "documents" };
+        if (changes.length > METADATA_BATCH) context.progress(step);
       });
     },
   };

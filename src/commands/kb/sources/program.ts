@@ -18,6 +18,8 @@ export interface Program {
 
 /** ms without a byte after which a program counts as hanging. */
 const IDLE_MS = 120_000;
+/** ms of silence after a program has ended, while what it started holds its output. */
+const GRACE_MS = 3000;
 /** Bytes of stderr that are kept. */
 const MAX_ERRORS = 64 * 1024;
 
@@ -38,9 +40,10 @@ export const sourceError = (message: string, hint?: string): CliError =>
 export async function* outputOf(
   { words: [command = "", ...first], cwd, env, install, input = "" }: Program,
   args: readonly string[],
-  { host, signal, abortError }: Context,
+  { host, signal, abortError, notice }: Context,
 ): AsyncGenerator<Uint8Array> {
   const hangs = new AbortController();
+  const over = new AbortController();
   const child = host.spawn(command, [...first, ...args], {
     stream: true,
     collect: MAX_ERRORS,
@@ -50,13 +53,27 @@ export async function* outputOf(
     signal: AbortSignal.any([signal, hangs.signal]),
   });
   child.exit.catch(() => {}); // awaited below
+  let hasEnded = false;
+  const ended = (child.ended ?? child.exit.then(() => {})).then(() => void (hasEnded = true));
+  ended.catch(() => {}); // as `exit`
+  const quiet = (stop: AbortSignal) => {
+    const left = ended.then(() => host.sleep(GRACE_MS, stop));
+    return Promise.race([left, host.sleep(IDLE_MS, stop)]).then(
+      () => hangs.abort(),
+      () => {},
+    );
+  };
   let isRead = false;
   try {
-    yield* untilSilence(child.bytes ?? (async function* () {})(), hangs, host);
+    yield* untilSilence(child.bytes ?? (async function* () {})(), quiet);
     isRead = true;
+    void quiet(over.signal);
     const exit = await child.exit;
     if (signal.aborted) throw abortError();
-    if (hangs.signal.aborted) throw sourceError(`${command} wrote nothing for ${IDLE_MS / 1000} s`);
+    if (hangs.signal.aborted && hasEnded)
+      await notice(`${command} has ended; what it started holds its output and is stopped`);
+    else if (hangs.signal.aborted)
+      throw sourceError(`${command} wrote nothing for ${IDLE_MS / 1000} s`);
     if (exit === 0) return;
     const errors = host.secrets.masked((await child.errors) ?? "").trim();
     const lines = errors.split("\n");
@@ -73,23 +90,20 @@ export async function* outputOf(
     const reason = codeOf(error) === "ENOENT" ? "program not found" : reasonOf(error);
     throw usage(`failed to run ${command}: ${reason}`, install);
   } finally {
+    over.abort();
     if (!isRead) hangs.abort(); // the rest is not read
   }
 }
 
-/** Aborts when no byte arrives for a while. */
+/** Ends when `quiet` does before the next byte arrives. */
 async function* untilSilence(
   bytes: AsyncIterable<Uint8Array>,
-  hangs: AbortController,
-  host: Host,
+  quiet: (stop: AbortSignal) => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
   const iterator = bytes[Symbol.asyncIterator]();
   for (;;) {
     const stop = new AbortController();
-    const silence = host.sleep(IDLE_MS, stop.signal).then(
-      () => hangs.abort(),
-      () => {},
-    );
+    const silence = quiet(stop.signal);
     const next = iterator.next();
     const arrived = await Promise.race([next, silence.then(() => undefined)]).finally(() =>
       stop.abort(),

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
+import { isUnfinished } from "../../../host/host.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -130,8 +131,14 @@ async function remember(past: readonly PastSync[], context: Context): Promise<vo
   const path = historyPath(context);
   try {
     await files.makeDirectory(directories.state, 0o700);
-    const { entries } = await openJournal(path, files);
-    const kept = [...entries, ...past].slice(-MAX_HISTORY);
+    const journal = await openJournal(path, files);
+    await journal.append(past);
+    const all = [...journal.entries, ...past];
+    if (all.length < 2 * MAX_HISTORY) return;
+    for (const name of await files.list(directories.state))
+      if (name.startsWith("sync-history.") && isUnfinished(name))
+        await files.remove(join(directories.state, name)); // of a process that was killed
+    const kept = all.slice(-MAX_HISTORY);
     await files.writeAtomic(path, kept.map((each) => `${JSON.stringify(each)}\n`).join(""), 0o600);
   } catch (error) {
     if (error instanceof CliError) throw error;
@@ -143,7 +150,7 @@ async function remember(past: readonly PastSync[], context: Context): Promise<vo
 export const history = {
   async *run({ source }: { readonly source?: string | undefined }, context: Context) {
     const { entries } = await openJournal(historyPath(context), context.host.files);
-    for (const each of entries.toReversed())
+    for (const each of entries.slice(-MAX_HISTORY).toReversed())
       if (source === undefined || each["source"] === source) yield each as unknown as PastSync;
   },
 };

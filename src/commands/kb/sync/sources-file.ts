@@ -4,10 +4,9 @@ import { usage } from "../../../errors.ts";
 import { runKeyCommand } from "../../../config/stored-keys.ts";
 import { requireNear } from "../../../host/safe-path.ts";
 import { shellQuote } from "../../../lib/command-line.ts";
-import { isOn } from "../../../lib/environment.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { isObject } from "../../../lib/json.ts";
-import { readInput } from "../../task/files.ts";
+import { readInput, requireTrusted } from "../../task/files.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isAddress } from "../documents/index.ts";
 import type { SourceOptions } from "../sources/index.ts";
@@ -115,7 +114,7 @@ export async function openedEntry(
     (each) => ("command" in each ? [each.command] : []),
   );
   const programs = [...commands, ...(source.startsWith("exec:") ? [source.slice(5)] : [])];
-  if (programs.length > 0) requireTrusted(path, name, { programs, allowRun }, context);
+  if (programs.length > 0) requireAllowed(path, name, { programs, allowRun }, context);
   const secret = async (credential: Credential): Promise<string> => {
     if ("command" in credential) return runKeyCommand(credential.command, `${path}: ${name}`, host);
     const value = host.env[credential.variable];
@@ -138,7 +137,7 @@ export async function openedEntry(
   return { address, options: given };
 }
 
-function requireTrusted(
+function requireAllowed(
   path: string,
   name: string,
   { programs, allowRun }: { readonly programs: readonly string[]; readonly allowRun: boolean },
@@ -151,11 +150,5 @@ function requireTrusted(
       "read the file and the program, then add --allow-run",
     );
   }
-  const part = host.files.untrustedPart(path);
-  if (part === undefined || isOn(host.env["KB_TRUST_FILES"])) return;
-  const why = `others can change the file: ${part.path} ${part.reason}`;
-  throw usage(
-    `${path}: the programs of ${name} were not run, because ${why}`,
-    "if only you can change it all the same, as in some containers, set KB_TRUST_FILES=1",
-  );
+  requireTrusted(path, `the programs of ${name}`, host);
 }

@@ -5,6 +5,7 @@ import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { isUuid } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { requireTrusted } from "../../task/files.ts";
 import { openApp, runAnswer, stopsSuite } from "../ask/index.ts";
 import type { OnEvents, SuiteAnswer } from "../ask/index.ts";
 import { runFields } from "../expect/index.ts";
@@ -188,14 +189,20 @@ export async function readSelected(
   const { allowFiles: allowed } = options.flags;
   for (const suite of selected.suites)
     for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);
-  requireAllowed(selected.suites, line);
+  requireAllowed(selected.suites, line, host);
   return selected;
 }
 
-function requireAllowed(suites: readonly Suite[], line: AllowingLine): void {
+function requireAllowed(suites: readonly Suite[], line: AllowingLine, host: Context["host"]): void {
   const turns = suites.flatMap(({ tests }) => tests.flatMap((test) => test.turns));
-  const program = turns.flatMap((turn) => turn.program ?? [])[0];
-  if (!program || line.allow_run) return;
+  const programs = turns.flatMap((turn) => turn.program ?? []);
+  const [program] = programs;
+  if (!program) return;
+  if (line.allow_run) {
+    const paths = new Set(programs.map(({ from }) => from.path));
+    for (const path of paths) requireTrusted(path, "the programs of its checks", host);
+    return;
+  }
   const { from, words } = program;
   throw usage(
     `${from.path} line ${from.line}: check runs the program ${words.map(shellQuote).join(" ")}, which needs --allow-run`,
