@@ -247,7 +247,7 @@ describe("a program as a source", () => {
     const { address } = await program([object("a.md"), end]);
     const path = join(home, `source-${kb}.mjs`);
     const start = `import { spawn } from "node:child_process";
-spawn(process.execPath, ["-e", "setTimeout(() => {}, 60000)"], { stdio: ${stdio} }).unref();\n`;
+spawn(process.execPath, ["-e", "require('net').createServer().listen(0, '127.0.0.1')"], { stdio: ${stdio} }).unref();\n`;
     await writeFile(path, start + readFileSync(path, "utf8"));
     const line = ["kb", "sync", kb, address];
     const ran = await server.cli(line, { folder: home, spawn: spawnChild, around });
@@ -265,7 +265,7 @@ spawn(process.execPath, ["-e", "setTimeout(() => {}, 60000)"], { stdio: ${stdio}
       const path = join(home, `endless-${kb}.mjs`);
       await writeFile(
         path,
-        `console.log('{"path":"a.md","fingerprint":"1"}'); setTimeout(() => {}, 60000);`,
+        `console.log('{"path":"a.md","fingerprint":"1"}'); (await import("node:net")).createServer().listen(0, "127.0.0.1");`,
       );
       const stop = new AbortController();
       const spawn: RawHost["spawn"] = (...given) => {
