@@ -50,13 +50,21 @@ take "$file"
   fail "the checksum of $file is wrong; nothing was installed"
 
 mkdir -p "$to"
-chmod 755 "$folder/$file"
-# In one step each, so that a program that runs is never half replaced.
-cp "$folder/$file" "$to/.kb.new"
-mv "$to/.kb.new" "$to/kb"
-ln -sf kb "$to/.wf.new"
-mv "$to/.wf.new" "$to/wf"
-echo "installed $("$to/kb" --version | cut -d' ' -f2) in $to"
+for name in kb wf; do
+  [ ! -d "$to/$name" ] || fail "$to/$name is a directory; nothing was installed"
+done
+# Beside the programs, so that each is replaced in one step and never half.
+new=$(mktemp -d "$to/.kb-wf.XXXXXX")
+trap 'rm -rf "$folder" "$new"' EXIT
+cp "$folder/$file" "$new/kb"
+chmod 755 "$new/kb"
+ln -s kb "$new/wf"
+for name in kb wf; do
+  version=$("$new/$name" --version) || fail "$name of the release does not run here; nothing was installed"
+done
+mv -f "$new/kb" "$to/kb"
+mv -f "$new/wf" "$to/wf"
+echo "installed ${version#* } in $to"
 case ":$PATH:" in
   *":$to:"*) ;;
   *) echo "add $to to PATH: export PATH=\"$to:\$PATH\"" ;;
