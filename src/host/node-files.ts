@@ -33,6 +33,13 @@ const noFollow = constants.O_NOFOLLOW ?? 0;
 const withPath = (path: string, error: unknown): unknown =>
   error instanceof Error && "syscall" in error ? Object.assign(error, { path }) : error;
 
+/** Throws an error with the path of the requested file. */
+const failAt =
+  (path: string) =>
+  (error: unknown): never => {
+    throw withPath(path, error);
+  };
+
 /** Size of a read from a pipe or device, and ms until the next attempt if it has no data. */
 const CHUNK_SIZE = 65_536;
 const POLL_INTERVAL_MS = 20;
@@ -82,9 +89,7 @@ async function createDirectory(path: string, mode: number, system: FileSystem): 
     });
   await make().catch(async (error: unknown) => {
     if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
-    await createDirectory(dirname(path), mode, system).catch((cause: unknown) => {
-      throw withPath(path, cause);
-    });
+    await createDirectory(dirname(path), mode, system).catch(failAt(path));
     await make();
   });
 }
@@ -138,9 +143,7 @@ const readsOf = (system: FileSystem) =>
   ({
     async read(path) {
       if (!isRegular(await system.statPath(path))) return bytesOf(pollChunks(path));
-      return system.readContent(path).catch((error: unknown) => {
-        throw withPath(path, error);
-      });
+      return system.readContent(path).catch(failAt(path));
     },
     async *bytes(path) {
       if (!isRegular(await statPath(path))) return yield* pollChunks(path);
@@ -196,9 +199,7 @@ const writesOf = (system: FileSystem) =>
           await createDirectory(dirname(path), 0o777, system);
           return openTemporary();
         })
-        .catch((error: unknown) => {
-          throw withPath(path, error);
-        });
+        .catch(failAt(path));
       const write = async () => {
         try {
           await writeFile(file, content);
@@ -229,9 +230,7 @@ const writesOf = (system: FileSystem) =>
       await createDirectory(dirname(path), 0o777, system);
       const { O_WRONLY, O_APPEND, O_CREAT } = constants;
       const flag = O_WRONLY | O_APPEND | O_CREAT | (ownMode === undefined ? 0 : noFollow);
-      await appendFile(path, text, { flush: true, flag, mode: ownMode }).catch((error: unknown) => {
-        throw withPath(path, error);
-      });
+      await appendFile(path, text, { flush: true, flag, mode: ownMode }).catch(failAt(path));
     },
     async truncate(path, size) {
       const file = await (await system.fs()).open(path, constants.O_WRONLY | noFollow);

@@ -131,12 +131,12 @@ export async function newPathInside(
   return join(directory, path);
 }
 
-/** Reads a file of a directory that others carry around. Throws usage for a pipe, which may have no end, and the system error. */
-export async function readRegular(path: string, files: Files): Promise<Uint8Array> {
+/** Reads a file of a directory that others carry around; undefined if it is missing. Throws usage for a pipe, which may never end. */
+export async function readRegular(path: string, files: Files): Promise<Uint8Array | undefined> {
   const found = await files.stat(path);
   if (found && !found.isFile && !found.isDirectory)
     throw usage(`${path} is not a regular file`, "get it from a copy of the directory");
-  return files.read(path);
+  return found ? files.read(path) : undefined;
 }
 
 /** A file that names other files, `-` for stdin, and the directories of --allow-files. */

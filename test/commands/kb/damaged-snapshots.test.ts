@@ -353,6 +353,42 @@ describe("what is complete", () => {
   });
 });
 
+test("a restore that was killed at its very end says that its knowledge base is made", async () => {
+  await done("backup", "restore", twice, "Base", "--name", "Ended", "-y");
+  const again = await kb("backup", "restore", twice, "Base", "--name", "Ended", "-y");
+  expect(again.exit).toBe(5);
+  expect(again.err).toContain("it has 2 documents, as after an earlier run");
+  const lacks = await kb("backup", "restore", twice, "Base", "--into", "Ended", "--dry-run");
+  expect(lacks).toMatchObject({ exit: 0, out: "" });
+  await done("doc", "delete", "Ended", "a.md", "-y");
+  const other = await kb("backup", "restore", twice, "Base", "--name", "Ended", "-y");
+  expect(other.err).toContain("use --name for another name");
+});
+
+test("a manifest with another content than its hash says is not read", async () => {
+  const { directory, newest } = await copied();
+  const { manifest } = JSON.parse(await readFile(newest, "utf8")) as { manifest: string };
+  const path = join(directory, "objects", manifest.slice(0, 2), manifest);
+  const text = await readFile(path, "utf8");
+  await writeFile(path, text.replace('"description":""', '"description":"Another"'));
+  for (const command of ["restore", "drill"]) {
+    const ran = await kb("backup", command, directory, "Base", "-y");
+    expect(ran).toMatchObject({ exit: 2, out: "" });
+    expect(ran.err).toContain(`${path} is damaged`);
+  }
+});
+
+test("a drill creates no tags", async () => {
+  const directory = join(home, "tagged");
+  await done("tag", "create", "temporary");
+  await done("tag", "bind", "Base", "temporary");
+  await backupAt(directory, today);
+  await done("tag", "delete", "temporary", "-y");
+  const ran = await kb("backup", "drill", directory, "Base", "-y");
+  expect(ran.exit, ran.err).toBe(0);
+  expect(await done("tag", "list", "--columns", "name")).not.toContain("temporary");
+});
+
 describe("an undo", () => {
   const folder = join(home, "undo");
   const backups = join(folder, "b");

@@ -9,7 +9,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isDone, readKbState } from "../documents/index.ts";
 import { capture } from "../snapshot/index.ts";
-import type { Captured, CaptureStore, StoredContent } from "../snapshot/index.ts";
+import type { CaptureStore, StoredContent } from "../snapshot/index.ts";
 import { requestedKbs } from "../knowledge/index.ts";
 import type { RequestedKb } from "../knowledge/index.ts";
 import {
@@ -94,11 +94,12 @@ export async function takeSnapshot(
     context,
   );
   const walk = capture({ dataset_id, state, chunks: chunks !== false, store }, context);
-  const { manifest, changed, hash } = await stored(walk, put).catch(async (error: unknown) => {
+  const { manifest, changed } = await ended(walk).catch(async (error: unknown) => {
     // A full disk needs the place more than the next backup needs the downloads.
     if (diskProblem(error)) await store.journal.remove();
     throw error;
   });
+  const hash = await put(Buffer.from(JSON.stringify(manifest)));
   const taken_at = context.host.now().toISOString();
   const { base_url, name } = manifest.source;
   const bundled = manifest.state.documents;
@@ -127,14 +128,10 @@ export async function takeSnapshot(
   };
 }
 
-/** Reads a knowledge base into a store to its end, and stores its manifest. */
-async function stored(
-  walk: ReturnType<typeof capture>,
-  put: (bytes: Uint8Array) => Promise<string>,
-): Promise<Omit<Captured, "edited"> & { readonly hash: string }> {
+async function ended<R>(walk: AsyncGenerator<unknown, R>): Promise<R> {
   let step = await walk.next();
   while (!step.done) step = await walk.next();
-  return { ...step.value, hash: await put(Buffer.from(JSON.stringify(step.value.manifest))) };
+  return step.value;
 }
 
 /** A locked backup as a store for one knowledge base: files are objects, which snapshots share. */
@@ -148,7 +145,7 @@ async function backupStore(
   const { files } = context.host;
   const path = await newPathInside(directory, `snapshots/${dataset_id}.part.jsonl`, files);
   const journal = await openJournal(path, files);
-  const { snapshots, bad } = await readSnapshots(directory, files);
+  const { snapshots, bad } = await readSnapshots(directory, context.host);
   for (const { path, why } of bad) await context.notice(`skipped ${path}: ${why}`);
   const base_url = await context.api.baseUrl();
   const last = snapshots.findLast(({ kb }) => kb.id === dataset_id && kb.base_url === base_url);

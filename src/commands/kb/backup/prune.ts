@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CliError, notFound, refused, usage } from "../../../errors.ts";
+import { CliError, notFound, usage } from "../../../errors.ts";
 import { pathInside } from "../../../host/safe-path.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { formatBytes } from "../../../lib/numbers.ts";
@@ -7,9 +7,8 @@ import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { pruneParams } from "./command.ts";
-import { isComplete, isLater, listLine, orGetIt, snapshotRow } from "./snapshots.ts";
+import { allSnapshots, isComplete, isLater, listLine, snapshotRow } from "./snapshots.ts";
 import {
-  readSnapshots,
   readManifestOf,
   objectPath,
   objectsOf,
@@ -32,20 +31,14 @@ export async function* pruneSnapshots(
   context: Context,
 ): AsyncGenerator<PrunedRow> {
   const policy = parsePolicy(keep);
-  await requireBackup(directory, context.host);
+  await requireBackup(directory, context.host); // none is made here
   const { dryRun } = context.options;
   const release = dryRun ? () => {} : await openBackup(directory, context.host);
   try {
     const { files } = context.host;
-    const { snapshots: all, bad } = await readSnapshots(directory, files);
+    const all = await allSnapshots(directory, context);
     // As in a copy that is not complete: without a snapshot, no file would be needed.
-    if (all.length + bad.length === 0) throw notFound(`no snapshot found in ${directory}`);
-    const [unread] = bad;
-    if (unread)
-      throw refused(
-        `${unread.path}: ${unread.why}; which files it needs is not known, so nothing was removed`,
-        orGetIt,
-      );
+    if (all.length === 0) throw notFound(`no snapshot found in ${directory}`);
     const timeZone = context.options.timeZone();
     // Their time is not the true one, so no rule can tell whether they are to go.
     const later = all.filter((snapshot) => isLater(snapshot, context));

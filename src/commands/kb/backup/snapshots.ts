@@ -7,34 +7,28 @@ import type { Context } from "../../task/command-spec.ts";
 import { bundleSide, differenceNote, differencesOf, importBundle } from "../snapshot/index.ts";
 import type { KbDifference } from "../snapshot/index.ts";
 import type { Change } from "../changes/index.ts";
-import { readSnapshots, requireBackup, readManifestOf, orderOf, secondOf } from "./store.ts";
+import { readSnapshots, readManifestOf, orderOf, secondOf } from "./store.ts";
 import type { BadSnapshot, Snapshot, StoredSnapshots } from "./store.ts";
 import type { snapshotListParams, snapshotDiffParams, restoreParams } from "./command.ts";
 
 type RestoreInput = Input<typeof restoreParams>;
 
-/** All snapshots of a directory that must be a backup. */
-export async function openSnapshots(
-  directory: string,
-  { host }: Context,
-): Promise<StoredSnapshots> {
-  await requireBackup(directory, host);
-  return readSnapshots(directory, host.files);
-}
-
-/** All snapshots of a backup, in order. Throws usage if one cannot be read. */
+/** All snapshots of a backup, in order. Throws refused if one cannot be read: then nothing may be removed. */
 export async function allSnapshots(
   directory: string,
   context: Context,
 ): Promise<readonly Snapshot[]> {
-  const { snapshots, bad } = await openSnapshots(directory, context);
+  const { snapshots, bad } = await readSnapshots(directory, context.host);
   const [unread] = bad;
-  if (unread) throw usage(`${unread.path}: ${unread.why}`, orGetIt);
-  return snapshots;
+  if (!unread) return snapshots;
+  throw refused(
+    `${unread.path}: ${unread.why}; which files it needs is not known, so nothing was removed`,
+    orGetIt,
+  );
 }
 
 /** What to do about what cannot be read. */
-export const orGetIt = "get it from a copy of the directory, or delete it";
+const orGetIt = "get it from a copy of the directory, or delete it";
 
 /** The line that lists snapshots. */
 export const listLine = (directory: string, kb?: string): string =>
@@ -109,7 +103,7 @@ export async function snapshotAt(
 ): Promise<Snapshot> {
   if (at !== undefined && snapshot !== undefined)
     throw usage("use either --at or --snapshot, not both");
-  const stored = snapshotsOf(kb, await openSnapshots(directory, context), directory);
+  const stored = snapshotsOf(kb, await readSnapshots(directory, context.host), directory);
   if (snapshot !== undefined) return snapshotById(snapshot, stored, directory);
   const servers = groupBy(stored.snapshots, ({ kb: { base_url } }) => base_url);
   const own = servers.size > 1 ? servers.get(await context.api.baseUrl()) : stored.snapshots;
@@ -168,30 +162,23 @@ export const snapshotRow = ({ id, kb, taken_at, documents, bytes, note, partial 
   server: kb.base_url,
 });
 
-type SnapshotRow = ReturnType<typeof snapshotRow>;
-type ListedSnapshot = { readonly [K in keyof SnapshotRow]: SnapshotRow[K] | null } & {
-  readonly status: "complete" | "partial" | "later than now" | "unreadable";
-};
-
 /** Lists snapshots, newest first, after what cannot be read as one. Throws partial if there is such. */
 export async function* listSnapshots(
   { directory, kb }: Input<typeof snapshotListParams>,
   context: Context,
-): AsyncGenerator<ListedSnapshot> {
-  const all = await openSnapshots(directory, context);
+): AsyncGenerator<object> {
+  const all = await readSnapshots(directory, context.host);
   const { snapshots, bad } = kb === undefined ? all : snapshotsOf(kb, all, directory);
   const unread = { kb: null, taken: null, documents: null, bytes: null, server: null };
   for (const { path, why, id = null, kb_id = null } of bad)
     yield { snapshot: id, ...unread, note: `${path}: ${why}`, kb_id, status: "unreadable" };
   for (const snapshot of snapshots.toReversed()) {
-    const status = snapshot.partial === undefined ? "complete" : "partial";
-    yield {
-      ...snapshotRow(snapshot),
-      status: isLater(snapshot, context) ? "later than now" : status,
-    };
+    const lack = snapshot.partial === undefined ? "complete" : "partial";
+    const status = isLater(snapshot, context) ? "later than now" : lack;
+    yield { ...snapshotRow(snapshot), status };
   }
   if (bad.length > 0)
-    throw new CliError("partial", `${counted(bad.length, "file")} cannot be read as snapshots`, {
+    throw new CliError("partial", `not readable as a snapshot: ${counted(bad.length, "file")}`, {
       isResult: true,
       hint: orGetIt,
     });
@@ -202,7 +189,7 @@ export async function* diffSnapshots(
   { directory, a, b }: Input<typeof snapshotDiffParams>,
   context: Context,
 ): AsyncGenerator<KbDifference & { readonly note: string }> {
-  const stored = await openSnapshots(directory, context);
+  const stored = await readSnapshots(directory, context.host);
   const [from, to] = [a, b].map((text) => snapshotById(text, stored, directory));
   if (!from || !to) return;
   const { files } = context.host;

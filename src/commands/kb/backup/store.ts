@@ -9,7 +9,7 @@
 import { basename, join } from "node:path";
 import { problemIn } from "../../../api/response.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
-import { CliError, isMissing, reasonOf, usage } from "../../../errors.ts";
+import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isUnfinished } from "../../../host/host.ts";
 import type { Files, Host, NamedEntry } from "../../../host/host.ts";
@@ -63,10 +63,7 @@ export const isHash = (value: unknown): value is string =>
 
 /** Throws usage for a directory that is not a backup. */
 export async function requireBackup(directory: string, { files }: Host): Promise<void> {
-  const bytes = await readRegular(join(directory, markName), files).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
+  const bytes = await readRegular(join(directory, markName), files);
   const found = bytes && tryParseJson(new TextDecoder().decode(bytes));
   if (isObject(found) && found["kb_backup"] === mark.kb_backup) return;
   throw usage(
@@ -124,10 +121,7 @@ export async function readObject(
   files: Files,
 ): Promise<Uint8Array> {
   const path = await pathInside(directory, objectPath(hash), files);
-  const bytes = await readRegular(path, files).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
+  const bytes = await readRegular(path, files);
   if (bytes && sha256(bytes) === hash) return bytes;
   throw usage(
     `${path} is ${bytes ? "damaged" : "missing"}`,
@@ -153,8 +147,10 @@ export interface StoredSnapshots {
   readonly bad: readonly BadSnapshot[];
 }
 
-/** Reads all snapshots. Each entry beside them is one that cannot be read, but for what is known to be none. */
-export async function readSnapshots(directory: string, files: Files): Promise<StoredSnapshots> {
+/** Reads all snapshots of a directory that must be a backup. Each entry beside them is one that cannot be read, but for what is known to be none. */
+export async function readSnapshots(directory: string, host: Host): Promise<StoredSnapshots> {
+  await requireBackup(directory, host);
+  const { files } = host;
   const snapshots: Snapshot[] = [];
   const bad: BadSnapshot[] = [];
   const top = join(directory, "snapshots");

@@ -14,8 +14,8 @@ import { readKbState, documentStatuses, waitForIndexing } from "../documents/ind
 import type { KbState } from "../documents/index.ts";
 import { importBundle } from "../snapshot/index.ts";
 import type { Manifest } from "../snapshot/index.ts";
-import { openSnapshots, snapshotById } from "./snapshots.ts";
-import { openBackup, orderAfter, orderOf, readManifestOf } from "./store.ts";
+import { snapshotById } from "./snapshots.ts";
+import { openBackup, orderAfter, orderOf, readManifestOf, readSnapshots } from "./store.ts";
 import type { undoParams } from "./command.ts";
 import { currentDocuments, settingsBack, touchedDocuments } from "./undo-compare.ts";
 import type { CurrentDocument } from "./undo-compare.ts";
@@ -142,7 +142,7 @@ const recordRow = ({ before, command, kb, at, after }: StoredRecord): Change => 
 
 async function manifestOf(record: StoredRecord, id: string, context: Context): Promise<Manifest> {
   const { directory } = record;
-  const snapshot = snapshotById(id, await openSnapshots(directory, context), directory);
+  const snapshot = snapshotById(id, await readSnapshots(directory, context.host), directory);
   return readManifestOf(directory, snapshot, context.host.files);
 }
 

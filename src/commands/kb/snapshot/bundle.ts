@@ -71,14 +71,14 @@ export async function writeManifest(
 /** Reads the manifest of an export; undefined if there is none. Throws usage for an invalid one. */
 export async function readManifest(directory: string, files: Files): Promise<Manifest | undefined> {
   const path = join(directory, fileName);
-  if ((await files.stat(path)) === null) return undefined;
+  const bytes = await readRegular(path, files);
+  if (!bytes) return undefined;
   const invalid = (why: string) =>
     usage(
       `invalid manifest ${path}: ${why}`,
       "export again into an empty directory: kb export <kb> <dir>",
     );
-  const text = new TextDecoder().decode(await readRegular(path, files));
-  const value = tryParseJson(text);
+  const value = tryParseJson(new TextDecoder().decode(bytes));
   if (value === undefined) throw invalid("not valid JSON");
   if (!isObject(value) || typeof value["kb_export"] !== "number")
     throw invalid("not written by kb export");

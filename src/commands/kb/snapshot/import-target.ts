@@ -4,6 +4,7 @@ import { shellQuote } from "../../../lib/command-line.ts";
 import { tryParseJson, valueAt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import { counted } from "../../../lib/text.ts";
 import { createKb } from "../changes/index.ts";
 import type { SettingsPlan } from "../changes/index.ts";
 import { lockWork } from "../../task/files.ts";
@@ -53,7 +54,7 @@ export async function lockImport(
 export async function createTarget(
   { name, note = "" }: ImportTarget,
   plan: SettingsPlan,
-  { settings }: Manifest["state"],
+  { settings, documents }: Manifest["state"],
   context: Context,
 ): Promise<string> {
   const { files } = context.host;
@@ -67,9 +68,7 @@ export async function createTarget(
     const late = isRepeated ? await interruptedImport(note, name, context) : undefined;
     if (late !== undefined) return late;
     await files.remove(note);
-    throw error.with({
-      hint: `use --name for another name, or --into ${shellQuote(name)} to fill the existing one`,
-    });
+    throw error.with({ hint: await takenHint(name, documents.length, context) });
   });
   await noteTarget(note, dataset_id, name, context);
   if (settings.permission === "partial_members") {
@@ -78,6 +77,17 @@ export async function createTarget(
     );
   }
   return dataset_id;
+}
+
+/** What to do about a name that is taken, perhaps by a run that was killed when all was done. */
+async function takenHint(name: string, count: number, context: Context): Promise<string> {
+  const into = `--into ${shellQuote(name)}`;
+  const dataset_id = await findKb(name, context);
+  const existing =
+    dataset_id === undefined ? undefined : await context.api.call(getKnowledgeBase, { dataset_id });
+  return existing?.document_count === count
+    ? `it has ${counted(count, "document")}, as after an earlier run of this line: ${into} --dry-run shows what it lacks; for another one, use --name`
+    : `use --name for another name, or ${into} to fill the existing one`;
 }
 
 const noteTarget = (note: string, dataset_id: string, name: string, { host }: Context) =>

@@ -2,7 +2,7 @@
 export { checkedManifest, documentNames, fileHash, requireUndamaged } from "./bundle.ts";
 export type { BundledDocument, Manifest } from "./bundle.ts";
 export { capture } from "./capture.ts";
-export type { Captured, CaptureStore, StoredContent } from "./capture.ts";
+export type { CaptureStore, StoredContent } from "./capture.ts";
 export { chunkChanges, madeThere, makes, map_model, reads } from "./command.ts";
 export { importBundle, sourceDocuments } from "./import.ts";
 export { notImportable } from "./verify.ts";
