@@ -257,7 +257,7 @@ describe("a clock that was ahead", () => {
       "prune",
       directory,
       "--keep",
-      "last=1",
+      "last=2",
       "-y",
       "--columns",
       "snapshot,action,note",
@@ -266,7 +266,7 @@ describe("a clock that was ahead", () => {
     expect(pruned.err).toContain(`later than now: ${future}`);
     expect(pruned.out.trim().split("\n")).toEqual([
       `${first}\tremoved\t`,
-      `${second}\tremoved\t`,
+      `${second}\tkept\tlast`,
       `${future}\tkept\tlater than now`,
       `${newest}\tkept\tlast`,
     ]);

@@ -73,6 +73,33 @@ async function calmed({ world }: Stage): Promise<void> {
   await world.pause(660_000);
 }
 
+/**
+ * Without a time, a restore takes the last snapshot, whatever the clocks were, or stops; also a prune stops at one that
+ * cannot be read.
+ */
+async function requireChoice(stage: Stage, last: string): Promise<void> {
+  const { world, source } = stage;
+  const { disk } = stage.machine;
+  const restore = ["kb", "backup", "restore", DIRECTORY, source, "--name", "Choice", "--dry-run"];
+  const chosen = await undisturbed(stage, ...restore);
+  const isStopped = chosen.exit === 2 && chosen.err.includes("later than now");
+  ok(isStopped || chosen.err.includes(`taking snapshot ${last} `), `not ${last}: ${chosen.err}`);
+  const folder = `${DIRECTORY}/snapshots/${source}`;
+  const path = `${folder}/${disk.list(folder).find((name) => name.includes(last))}`;
+  const whole = disk.text(path);
+  const moved = path.replace(".json", " (1).json");
+  const isMoved = world.below(2, "damage") === 1;
+  if (isMoved) disk.rename(path, moved);
+  else disk.put(path, whole.slice(0, world.below(whole.length - 1, "cut")));
+  const stopped = await undisturbed(stage, ...restore, "-q");
+  equal(stopped.exit, 2, `a damaged snapshot did not stop a restore: ${stopped.err}`);
+  const prune = ["kb", "backup", "prune", DIRECTORY, "--keep", "last=1", "--yes"];
+  equal((await undisturbed(stage, ...prune)).exit, 5, "a damaged snapshot did not stop a prune");
+  if (isMoved) disk.rename(moved, path);
+  else disk.put(path, whole);
+  requireSnapshots(stage);
+}
+
 /** Backs up while people change chunks between, and restores the last snapshot. */
 async function playRestore(stage: Stage): Promise<void> {
   const { world, source, ids } = stage;
@@ -87,13 +114,15 @@ async function playRestore(stage: Stage): Promise<void> {
   }
   world.faults.isOver = true;
   await world.pause(60_000);
+  if (world.below(2, "clock set back") === 1) stage.machine.clockOffset -= 3 * 3_600_000;
   const last = await undisturbed(stage, ...argv);
   equal(last.exit, 0, last.err);
   ok(requireSnapshots(stage) > 0, "exit code 0, but there is no snapshot");
-  world.faults.isOver = false;
   const expected = await chunksOf(world.server, source);
-  // By its ID: after a jump of the clock, it is not the newest.
   const [, snapshot = ""] = /\t([0-9a-f]{8})\t/.exec(last.out) ?? [];
+  await requireChoice(stage, snapshot);
+  world.faults.isOver = false;
+  // By its ID: after a jump of the clock, it can be of a time that is later than now.
   const of = [DIRECTORY, source, "--snapshot", snapshot];
   const line = ["kb", "backup", "restore", ...of, "--name", "Copy", "--yes"];
   const isDone = await repeated(stage, line, async () => {
@@ -239,6 +268,18 @@ export const backups: Scenario = {
       file: heal,
       from: "      hasEnded &&= stored",
       to: "      hasEnded ||= stored",
+    },
+    {
+      name: "a clock that was behind hides the last snapshot",
+      file: "src/commands/kb/backup/store.ts",
+      from: "last === undefined || last < now",
+      to: "last === undefined || last !== now",
+    },
+    {
+      name: "a restore passes over a snapshot that cannot be read",
+      file: "src/commands/kb/backup/snapshots.ts",
+      from: "from <= second && second <= to",
+      to: "from > second && second <= to",
     },
     {
       name: "a snapshot does not wait for its chunks",
