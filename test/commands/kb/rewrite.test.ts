@@ -2,10 +2,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
-const { done, cli, seen } = await testSandbox({ server: "1.16.1", models: true });
+const { done, cli, seen, sandbox } = await testSandbox({ server: "1.16.1", models: true });
 const folder = await temporaryDirectory();
 const model = ["--indexing-technique", "high_quality", "--embedding-model", "stub-embed"];
 
@@ -100,6 +101,13 @@ test("--rewrite names chunks changed by hand, and needs --yes to lose them", asy
   expect([each.exit, each.out]).toEqual([10, expect.stringContaining(asked.slice(0, -1))]);
   expect(await contents(kb)).toMatchObject([{ content: "Paid leave is 31 days." }]);
 
+  const document = (await done(["kb", "doc", "show", kb, "leave", "--jq", ".id"])).out.trim();
+  sandbox.setFaults([parseFault(`GET *${document}/segments* status=400`)]);
+  const unread = await update("--rewrite", "--yes");
+  sandbox.setFaults([]);
+  expect([unread.exit, unread.writes]).toEqual([10, []]);
+  expect(unread.err).toContain("no document was written again: leave: its chunks cannot be read: ");
+
   const questions: string[] = [];
   const terminal = { tty: true, answers: ["n"], questions };
   const declined = await cli(["kb", "update", kb, ...model], terminal);
@@ -111,6 +119,7 @@ test("--rewrite names chunks changed by hand, and needs --yes to lose them", asy
 
   const rewritten = await update("--rewrite", "--yes");
   expect([rewritten.exit, rewritten.writes.length]).toEqual([0, 3]);
+  expect(rewritten.err).toContain("loses leave: chunk 1 (edited)");
   expect(await contents(kb)).toMatchObject([{ content: "Paid leave is 30 days." }]);
 });
 

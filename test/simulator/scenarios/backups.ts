@@ -264,12 +264,6 @@ export const backups: Scenario = {
       to: 'return planned("update", `${problem}: ${why}${back}`);',
     },
     {
-      name: "a heal forgets chunks before they are put back",
-      file: heal,
-      from: "      hasEnded &&= stored",
-      to: "      hasEnded ||= stored",
-    },
-    {
       name: "a clock that was behind hides the last snapshot",
       file: "src/commands/kb/backup/store.ts",
       from: "last === undefined || last < now",

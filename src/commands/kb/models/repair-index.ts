@@ -3,7 +3,7 @@ import { ApiError, CliError } from "../../../errors.ts";
 import { delays, poll } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted, decodeText, firstNames } from "../../../lib/text.ts";
+import { counted, decodeText } from "../../../lib/text.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import {
@@ -51,47 +51,33 @@ export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): P
     await context.promptLine(`${why}\n`);
   }
   const declined = `the settings are stored, and searches fail; ${next}`;
-  const { documents, losses, unread } = await confirmedDocuments(kb, declined, context);
+  const { documents, losses } = await confirmedDocuments(kb, declined, context);
   if (!rewrite && losses.length === 0)
     await context.confirm("Write each document again?", { declined });
   if (/dimension/i.test(problem)) await removeVectors(kb, context);
   const left = await rewriteDocuments(kb, documents, next, context);
   const still = await indexProblem(kb, context);
   if (still !== undefined) throw failure(kb, `searches still fail: ${still}`, { left });
-  if (left.length > 0)
-    await context.notice(
-      `${counted(left.length, "document")} without a file on the server could not be written again: ${left.join(", ")}`,
-    );
-  requireRead(unread);
-}
-
-/** Throws partial for documents that were not written again because their chunks could not be read. */
-function requireRead(unread: readonly string[]): void {
-  if (unread.length === 0) return;
-  const count = counted(unread.length, "document");
-  throw new CliError("partial", `${count} not written again: ${firstNames(unread)}`, {
-    isResult: true,
-    details: { unread },
-  });
+  if (left.length === 0) return;
+  await context.notice(
+    `${counted(left.length, "document")} without a file on the server could not be written again: ${left.join(", ")}`,
+  );
 }
 
 /** All documents that searches find, after changes of chunks by hand that a rewrite loses are confirmed. */
 async function confirmedDocuments(kb: Kb, declined: string, context: Context) {
   const all = await collect(context.api.rows(listDocuments, { dataset_id: kb.id }));
-  const searched = all.filter(isSearched);
-  const found = await readLosses(kb.id, searched, context);
-  const documents = searched.filter(({ id }) => typeof found.get(id) !== "string");
-  const unread = searched.flatMap(({ id, name }) => {
-    const why = found.get(id);
-    return typeof why === "string" ? [`${name}: ${why}`] : [];
-  });
+  const documents = all.filter(isSearched);
+  const read = await readLosses(kb.id, documents, context);
   const losses = documents.flatMap(({ id, name }) => {
-    const read = found.get(id);
-    return typeof read === "object" ? read.lost.map((loss) => `${name}: ${loss}`) : [];
+    const found = read.get(id);
+    if (typeof found === "string")
+      throw new CliError("partial", `no document was written again: ${name}: ${found}`);
+    return (found?.lost ?? []).map((loss) => `${name}: ${loss}`);
   });
   const question = (lost: string) => `Write each document again and lose ${lost}?`;
   await confirmLosses(losses, { question, declined }, context);
-  return { documents, losses, unread };
+  return { documents, losses };
 }
 
 /**
@@ -103,11 +89,9 @@ export async function splitAgain(
   next: string,
   context: Context,
 ): Promise<readonly string[]> {
-  const declined = "no document was split again";
-  const { documents, unread } = await confirmedDocuments(kb, declined, context);
+  const { documents } = await confirmedDocuments(kb, "no document was split again", context);
   const left = await rewriteDocuments(kb, documents, next, context);
   await indexProblem(kb, context);
-  requireRead(unread);
   return left;
 }
 
