@@ -58,6 +58,8 @@ export interface CallOptions {
   /** Fields merged into the JSON body. */
   readonly extra?: Values | undefined;
   readonly onHeaders?: ((headers: HttpResponse["headers"]) => void) | undefined;
+  /** ms without a byte, unless the client sets it (default: that of the row). */
+  readonly idleTimeout?: number | undefined;
   /** The response is only shown, so it may lack fields that code depends on. */
   readonly unchecked?: boolean | undefined;
 }
@@ -166,7 +168,7 @@ export class Calls {
       retry: duplicates ? "never" : retryOf(row),
       retries: call.retries ?? retries,
       onSent: call.onSent,
-      idleTimeout: idleTimeout ?? ofRow,
+      idleTimeout: idleTimeout ?? call.idleTimeout ?? ofRow,
       signal: call.signal ? AbortSignal.any([signal, call.signal]) : signal,
     };
   }

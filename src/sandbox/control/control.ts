@@ -16,6 +16,8 @@ export interface Controlled {
   health(): Health;
   /** Leaves a document as a worker that dies; throws an Error if the JSON does not name one. */
   abandon(json: string): void;
+  /** Loses a stored file, chunks or words; throws an Error if the JSON does not name them. */
+  lose(json: string): void;
   /** Returns to the state at the start; throws ControlError if the data are kept. */
   reset(): Promise<void>;
 }
@@ -62,6 +64,10 @@ const routes: Readonly<
   },
   "POST /_sandbox/abandon"(controlled, { body }) {
     reported("document", () => controlled.abandon(decoder.decode(body)));
+    return json(controlled.health());
+  },
+  "POST /_sandbox/lose"(controlled, { body }) {
+    reported("storage", () => controlled.lose(decoder.decode(body)));
     return json(controlled.health());
   },
   async "POST /_sandbox/reset"(controlled) {

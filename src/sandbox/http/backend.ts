@@ -135,6 +135,10 @@ export class Backend {
     this.#knowledge.abandon(json);
   }
 
+  lose(json: string): void {
+    this.#knowledge.lose(json);
+  }
+
   /** Numbers of what is stored. */
   counts(): Record<string, number> {
     const count = (table: string) =>

@@ -1,6 +1,11 @@
 /** What happens to documents on a server without a request for it. */
-import { isObject, tryParseJson } from "../../lib/json.ts";
-import { ABANDONED, type DocumentRow, type KnowledgeContext } from "./records/knowledge-store.ts";
+import { isObject, own, tryParseJson } from "../../lib/json.ts";
+import {
+  ABANDONED,
+  WORD_TABLES,
+  type DocumentRow,
+  type KnowledgeContext,
+} from "./records/knowledge-store.ts";
 
 const statuses: readonly unknown[] = [
   "waiting",
@@ -26,4 +31,34 @@ export function abandonDocument({ documents }: KnowledgeContext, json: string): 
   const indexing_status = given["status"] as DocumentRow["indexing_status"];
   const error = indexing_status === "error" ? "The worker died." : undefined;
   documents.update({ id }, { indexing_status, error, queued_at: ABANDONED, completed_at: null });
+}
+
+/** What storage can lose, by the name that the JSON gives it. */
+const losses: Readonly<Record<string, (context: KnowledgeContext, id: string) => void>> = {
+  file({ documents, lostFiles }, id) {
+    const { file_id } = documents.find({ id }) ?? missing("document", id);
+    lostFiles.add(file_id);
+  },
+  chunks({ documents, segments }, id) {
+    if (!documents.find({ id })) missing("document", id);
+    segments.delete({ document_id: id });
+  },
+  keywords({ datasets, store }, id) {
+    if (!datasets.find({ id })) missing("knowledge base", id);
+    const rows = "SELECT rowid FROM segments WHERE dataset_id = ?";
+    store.run(`DELETE FROM ${WORD_TABLES.segments} WHERE rowid IN (${rows})`, id);
+  },
+};
+
+function missing(what: string, id: string): never {
+  throw new Error(`there is no ${what} ${id}`);
+}
+
+/** Loses what the JSON names, without a trace in any list. Throws an Error with the reason if it is invalid. */
+export function loseStored(context: KnowledgeContext, json: string): void {
+  const given = tryParseJson(json);
+  const [[name, id] = ["", ""]] = Object.entries(isObject(given) ? given : {});
+  const lose = own(losses, name);
+  if (!lose) throw new Error(`expected one of: ${Object.keys(losses).join(", ")}, with an ID`);
+  lose(context, String(id));
 }

@@ -1,7 +1,12 @@
 import { zipSync } from "fflate";
 import { own } from "../../lib/json.ts";
 import type * as operations from "../../operations/documents.ts";
-import { internalServerError, noFileUploaded, type HttpError } from "../protocol/response.ts";
+import {
+  ConnectionDropped,
+  internalServerError,
+  noFileUploaded,
+  type HttpError,
+} from "../protocol/response.ts";
 import { atLeast } from "../../lib/version.ts";
 import type { Call, Reply } from "../protocol/handler.ts";
 import { pageFields, parsePage, validationError, valueError } from "../protocol/validation.ts";
@@ -140,6 +145,9 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
     );
     if (documents.some(({ source }) => source))
       throw knowledgeError("document of archive not uploaded");
+    // A ZIP with a file that is gone from the storage never arrives (server §9.7).
+    if (documents.some(({ file_id }) => context.lostFiles.has(file_id)))
+      throw new ConnectionDropped();
     const names = uniqueNames(documents.map(({ name }) => name));
     const now = new Date(context.now());
     const contents = documents.map(({ file_id: id }) => context.files.find({ id })?.bytes);

@@ -7,7 +7,7 @@ import type {
   KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import { chunkHandlers } from "./chunks.ts";
-import { abandonDocument } from "./damage.ts";
+import { abandonDocument, loseStored } from "./damage.ts";
 import { datasetHandlers } from "./datasets.ts";
 import { documentHandlers } from "./documents.ts";
 import { advanceIndexing } from "./indexing/indexing.ts";
@@ -43,6 +43,11 @@ export function openKnowledge(dependencies: KnowledgeDependencies) {
       context.store.transaction(() => {
         advanceIndexing(context);
         abandonDocument(context, json);
+      }),
+    lose: (json: string) =>
+      context.store.transaction(() => {
+        advanceIndexing(context);
+        loseStored(context, json);
       }),
     retrieve: openRetrieve(context),
     /** Returns the download of a file. */

@@ -76,6 +76,7 @@ describe("an import as is", () => {
       "POST ",
       "POST /ID",
       "POST /ID",
+      "POST /ID",
     ]);
     expect(ran.err).toContain("\nchunks: 1 updated, 2 added, 1 deleted\n");
     const again = server.seen.length;

@@ -18,7 +18,7 @@ test("kb check prints the number of problems of each knowledge base as OpenMetri
     "# HELP kb_problems Problems of a knowledge base by kind; unchecked is what could not be checked.",
     ...["errors", "stuck", "paused", "empty", "without_chunks"].map(zero),
     `kb_problems{${kb},problem="duplicates"} 1`,
-    ...["unindexed_chunks", "models", "searches", "sync", "unchecked"].map(zero),
+    ...["unindexed_chunks", "lost_files", "models", "searches", "sync", "unchecked"].map(zero),
     "# EOF",
     "",
   ]);

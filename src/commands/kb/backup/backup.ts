@@ -51,6 +51,8 @@ export interface Taken {
   readonly downloaded: number;
   /** Documents without a file on the server, by name. */
   readonly withoutFile: readonly string[];
+  /** Those of them whose file the server has lost. */
+  readonly lost: readonly string[];
   /** Documents whose chunks the server did not list, or did not have yet, with the reason of each. */
   readonly withoutChunks: readonly Missing[];
   /** Bytes by which the directory grew. */
@@ -94,7 +96,7 @@ export async function takeSnapshot(
     context,
   );
   const walk = capture({ dataset_id, state, chunks: chunks !== false, store }, context);
-  const { manifest, changed } = await ended(walk).catch(async (error: unknown) => {
+  const { manifest, changed, lost } = await ended(walk).catch(async (error: unknown) => {
     // A full disk needs the place more than the next backup needs the downloads.
     if (diskProblem(error)) await store.journal.remove();
     throw error;
@@ -104,7 +106,8 @@ export async function takeSnapshot(
   const { base_url, name } = manifest.source;
   const bundled = manifest.state.documents;
   const some = `only ${bundled.length} of ${counted(all.documents.length, "document")}`;
-  const [partial] = only ? [some] : lacksChunks(withoutChunks);
+  const lacks = lost.length > 0 ? [`without lost files: ${firstNames(lost, 3)}`] : [];
+  const [partial] = only ? [some] : [...lacks, ...lacksChunks(withoutChunks)];
   const snapshot: Snapshot = {
     id: sha256(`${dataset_id}\n${taken_at}\n${hash}`).slice(0, 8),
     kb: { id: dataset_id, name, base_url },
@@ -123,6 +126,7 @@ export async function takeSnapshot(
     snapshot,
     downloaded: changed,
     withoutFile: bundled.flatMap((each) => (each.file === null ? [each.name] : [])),
+    lost,
     withoutChunks,
     added: grown() + size,
   };
@@ -218,9 +222,10 @@ export async function* run(
   for await (const kb of requestedKbs(line, input, context)) kbs.push(kb);
   const release = await openBackup(input.directory, context.host);
   const rows: BackedUp[] = [];
+  const lost: string[] = [];
   try {
     for (const kb of kbs) {
-      const row = await backUp(kb, input, context);
+      const row = await backUp(kb, input, lost, context);
       rows.push(row);
       yield row;
     }
@@ -232,6 +237,12 @@ export async function* run(
   const stored = counted(rows.length - failed.length, "snapshot");
   context.summary(`stored ${stored} in ${input.directory}, which grew by ${added}`);
   const [first] = failed;
+  if (!first && lost.length > 0)
+    throw new CliError("partial", `the server has lost the files of ${firstNames(lost, 3)}`, {
+      isResult: true,
+      details: { lost },
+      hint: "all else is stored, with the chunks of these documents; upload the files again",
+    });
   if (!first) return;
   throw new CliError(
     "partial",
@@ -247,11 +258,13 @@ export async function* run(
 async function backUp(
   { id, name }: RequestedKb,
   { directory, no_chunks = false }: Input<typeof backupParams>,
+  lost: string[],
   context: Context,
 ): Promise<BackedUp> {
   try {
     const taken = await takeSnapshot(directory, id, { chunks: !no_chunks }, context);
     const { snapshot, downloaded, added } = taken;
+    lost.push(...taken.lost);
     const row = { documents: snapshot.documents, downloaded, added, note: lacksOf(taken) };
     return { action: "stored", kb: snapshot.kb.name, snapshot: snapshot.id, ...row };
   } catch (error) {

@@ -180,14 +180,22 @@ async function* checkContents(
 ): AsyncGenerator<Finding> {
   const stored = page.filter((each) => isDone(indexingStatusOf(each)));
   try {
-    for await (const { document, bytes } of readContents(kb.id, stored, context)) {
+    for await (const { document, bytes, lost } of readContents(kb.id, stored, context)) {
       if (bytes) yield* contentFindings(kb, document, sha256(bytes), seen);
+      else if (lost) yield lostFile(kb, document);
       else yield findingOf("not checked", kb, document, { note: "the server has no file of it" });
     }
   } catch (error) {
     yield unchecked(kb, `contents: ${messageOf(error)}`);
   }
 }
+
+/** A new file repairs it: the server has the chunks of the lost one, but no content to index again. */
+const lostFile = (kb: CheckedKb, document: Document): Finding =>
+  findingOf("lost file", kb, document, {
+    note: "its file does not arrive, though the server answers; its chunks are there",
+    repair: `${kb.line("kb doc replace", [kb.id, document.id])} <file>`,
+  });
 
 interface KbFindings {
   readonly kb: CheckedKb;

@@ -31,7 +31,7 @@ export const kbCheck = task({
   meant: ["audit"],
   summary: "Find what is wrong in knowledge bases, each with its repair",
   about:
-    "Finds documents in error, stuck, paused, empty or without chunks, contents that two documents have,\nchunks that are not indexed, models that are not active, searches that fail, and sync marks that\ncontradict the content. Reads only: one request per 100 documents for the list and one for the\ncontents, one per document for chunks, and one search. What it could not check is a row, too.",
+    "Finds documents in error, stuck, paused, empty or without chunks, contents that two documents have,\nchunks that are not indexed, files that the server has lost, models that are not active, searches that fail, and\nsync marks that contradict the content. Reads only: one request per 100 documents for the list and one for the\ncontents, one per document for chunks, and one search. What it could not check is a row, too.",
   params: checkParams,
   returns: {
     ...onTerminal(

@@ -170,6 +170,7 @@ export const problemFigures = {
   "no chunks": "without_chunks",
   duplicate: "duplicates",
   "unindexed chunks": "unindexed_chunks",
+  "lost file": "lost_files",
   model: "models",
   search: "searches",
   sync: "sync",

@@ -1,3 +1,4 @@
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { unzipDocuments } from "../../../lib/formats/unzip.ts";
@@ -21,16 +22,23 @@ import type { CallOptions } from "../../../api/calls.ts";
 /** Number of documents that a server puts into one ZIP (server §9.3). */
 const MAX_ZIP_DOCUMENTS = 100;
 
+/** Downloads side by side after a ZIP that did not arrive, and how long each may stay silent, in ms. */
+const ALONE = 4;
+const MAX_SILENCE = 15_000;
+
 /** A document and its bytes; undefined if the server has no file for it. */
 interface DocumentContent<D> {
   readonly document: D;
   readonly bytes: Uint8Array | undefined;
+  /** Had it a file, which does not arrive although the server answers? Its storage has lost it. */
+  readonly lost: boolean;
 }
 
 /**
  * Downloads the exact bytes of documents, in order, up to 100 per request. One document without a
  * file makes its whole ZIP fail (server §9.7); such a ZIP is split in halves until only that document
- * is missing: [a b x d] → 404 → [a b] [x d] → 404 → [x] [d].
+ * is missing: [a b x d] → 404 → [a b] [x d] → 404 → [x] [d]. One whose file is gone from the storage makes
+ * the ZIP never arrive; each document is then fetched alone, since to wait for each half takes longer.
  */
 export async function* readContents<D extends { readonly id: string }>(
   dataset_id: string,
@@ -39,18 +47,51 @@ export async function* readContents<D extends { readonly id: string }>(
 ): AsyncGenerator<DocumentContent<D>> {
   for (const batch of slices(all, MAX_ZIP_DOCUMENTS)) {
     const [only, ...others] = batch;
-    const ids = batch.map(({ id }) => id);
-    const zip = await fetchZip(dataset_id, ids, context).catch((error: unknown) => {
-      if (error instanceof ApiError && error.kind === "not-found") return undefined;
-      throw error;
-    });
-    if (zip) yield* unzipDocuments(zip, batch);
-    else if (only && others.length === 0) yield { document: only, bytes: undefined };
-    else
-      for (const half of slices(batch, Math.ceil(batch.length / 2)))
-        yield* readContents(dataset_id, half, context);
+    let received = 0;
+    try {
+      const zip = await fetchZip(
+        dataset_id,
+        batch.map(({ id }) => id),
+        context,
+      );
+      for await (const content of unzipDocuments(zip, batch)) {
+        received++;
+        yield { ...content, lost: false };
+      }
+      continue;
+    } catch (error) {
+      if (received > 0 || !only || !(isMissing(error) || isBroken(error, context))) throw error;
+      const lost = !isMissing(error);
+      // Throws if the server does not answer at all.
+      if (lost) await context.api.call(getDocument, { dataset_id, document_id: only.id });
+      if (others.length === 0) yield { document: only, bytes: undefined, lost };
+      else if (lost) yield* readEach(dataset_id, batch, context);
+      else
+        for (const half of slices(batch, Math.ceil(batch.length / 2)))
+          yield* readContents(dataset_id, half, context);
+    }
   }
 }
+
+/** Fetches each document alone, in order. */
+async function* readEach<D extends { readonly id: string }>(
+  dataset_id: string,
+  documents: readonly D[],
+  context: Context,
+): AsyncGenerator<DocumentContent<D>> {
+  const api = context.api.with({ retries: 0, idleTimeout: MAX_SILENCE });
+  const one = (document: D) => collect(readContents(dataset_id, [document], { ...context, api }));
+  for await (const contents of mapConcurrent(documents, ALONE, one)) yield* contents;
+}
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof ApiError && error.kind === "not-found";
+
+/** Did a response not arrive, or only an error of the server or a proxy in front of it? */
+const isBroken = (error: unknown, { signal }: Context): boolean =>
+  error instanceof CliError &&
+  !signal.aborted &&
+  (error.kind === "network" || (error instanceof ApiError && error.response.status >= 500));
 
 const fetchZip = async (
   dataset_id: string,

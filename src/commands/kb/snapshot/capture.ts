@@ -43,6 +43,8 @@ export interface Captured {
   readonly manifest: Omit<Manifest, "exported_at">;
   /** Number of documents whose content was not stored yet. */
   readonly changed: number;
+  /** Names of documents whose files the server has lost. */
+  readonly lost: readonly string[];
   /** Names of documents with chunks that were changed by hand. */
   readonly edited: readonly string[];
 }
@@ -67,6 +69,7 @@ export async function* capture(
   const rules = await readRules(dataset_id, state, context);
   const stored = new Map<string, StoredContent>();
   const changed: DocumentState[] = [];
+  const lostNames: string[] = [];
   const total = state.documents.length;
   for (const [done, document] of state.documents.entries()) {
     context.progress({ verb: "Checking", done, total, unit: "files" });
@@ -78,7 +81,7 @@ export async function* capture(
   }
   await context.host.files.makeDirectory(store.directory);
   await store.journal.append([]); // from now on, the directory is known as an export
-  yield* download(dataset_id, { changed, stored }, store, context);
+  yield* download(dataset_id, { changed, stored, lostNames }, store, context);
   const contents = state.documents.map((each): BundledDocument => {
     const { from_api: _, ...document } = each;
     const { file = null, bytes = 0, sha256: hash = null } = stored.get(each.id) ?? {};
@@ -90,7 +93,7 @@ export async function* capture(
     : { documents: contents, edited: [] };
   const source = { base_url: await context.api.baseUrl(), id: dataset_id, name };
   const manifest = { kb_export: 2, source, state: { ...state, documents }, rules } as const;
-  return { manifest, changed: changed.length, edited };
+  return { manifest, changed: changed.length, lost: lostNames, edited };
 }
 
 /** Downloads the changed documents, and adds them to the stored ones. */
@@ -99,7 +102,12 @@ async function* download(
   {
     changed,
     stored,
-  }: { readonly changed: readonly DocumentState[]; readonly stored: Map<string, StoredContent> },
+    lostNames,
+  }: {
+    readonly changed: readonly DocumentState[];
+    readonly stored: Map<string, StoredContent>;
+    readonly lostNames: string[];
+  },
   store: CaptureStore,
   context: Context,
 ): AsyncGenerator<FileChange> {
@@ -111,12 +119,13 @@ async function* download(
     context.progress({ verb: "Downloading", done, total, unit, failed, current });
   count();
   try {
-    for await (const { document, bytes } of readContents(dataset_id, changed, context)) {
+    for await (const { document, bytes, lost } of readContents(dataset_id, changed, context)) {
       const { id, name, stored: upload } = document;
       done++;
       count(name);
       if (bytes === undefined) {
         failed++;
+        if (lost) lostNames.push(name);
         yield { action: "no content", document: name, file: null, bytes: 0 };
         continue;
       }

@@ -249,6 +249,6 @@ const incomplete = (withoutFile: readonly BundledDocument[], { documents }: Mani
     {
       isResult: true,
       details: { without: withoutFile.map(({ id, name }) => ({ id, name })) },
-      hint: "documents of other sources, such as web pages, cannot be downloaded; their text is in their chunks",
+      hint: "documents of other sources, such as web pages, and files that the server has lost cannot be downloaded; their text is in their chunks",
     },
   );

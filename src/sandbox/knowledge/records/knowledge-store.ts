@@ -190,6 +190,8 @@ export function createContext(dependencies: KnowledgeDependencies) {
     now: () => clock.now().getTime(),
     /** When the locks of documents end, by document ID; the server does not store them either. */
     locks: new Map<string, number>(),
+    /** Stored files whose bytes are gone, by ID, until the sandbox ends. */
+    lostFiles: new Set<string>(),
   };
 }
 
