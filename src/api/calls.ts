@@ -3,7 +3,6 @@ import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation, Operation } from "../operations/operation.ts";
 import { AdaptiveLimit } from "./adaptive-limit.ts";
 import type { ConcurrencyOptions } from "./adaptive-limit.ts";
-import { inexactNotice } from "./response.ts";
 import type { AttemptResult, HttpResponse, SendOptions, Transport } from "./exchange.ts";
 import type { OnSent } from "./sent-bytes.ts";
 import { requestFor } from "./request.ts";
@@ -100,13 +99,11 @@ export class Calls {
   readonly #transport: Transport;
   readonly #firsts: FirstRequests;
   readonly #limiters: AdaptiveLimit[] = [];
-  readonly #noticeInexact: ReturnType<typeof inexactNotice>;
 
   constructor(setup: ClientSetup) {
     this.setup = setup;
     this.#transport = { ...setup, onAttempt: (sending) => this.#onAttempt(sending) };
     this.#firsts = setup.firsts ?? new FirstRequests();
-    this.#noticeInexact = inexactNotice((text) => setup.notice(text));
   }
 
   /** A limit for the tasks of a map, which watches all requests of the client. */
@@ -137,7 +134,7 @@ export class Calls {
       import("./send.ts"),
       import("./response.ts"),
     ]);
-    const reader = bodyReader(row.returns, !call.unchecked || writes, this.#noticeInexact);
+    const reader = bodyReader(row.returns, !call.unchecked || writes);
     const read = (response: HttpResponse) => {
       call.onHeaders?.(response.headers);
       return reader(response);

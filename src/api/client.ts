@@ -16,6 +16,7 @@ import type { Page, PageCounter, Paging, RowLimit } from "./pages.ts";
 import type { HttpRequest, Values } from "./request.ts";
 import type { EventBatches } from "./sse.ts";
 import type { TimeWindow } from "./time-windows.ts";
+import { stringifyJson } from "../lib/json.ts";
 
 /** Input of a row; plain values if the row is only known at run time. */
 type InputFor<O> = AnyOperation extends O ? Values : InputOf<O>;
@@ -122,7 +123,7 @@ function clientOf(calls: Calls, common: CallOptions): ApiClient {
     async fingerprint(values, content) {
       const { baseUrl, key } = await setup.target(setup.kind);
       const { createHash } = await import("node:crypto"); // it takes 2 ms that only a journal needs
-      const hash = createHash("sha256").update(JSON.stringify([baseUrl, key, ...values]));
+      const hash = createHash("sha256").update(stringifyJson([baseUrl, key, ...values]));
       for await (const piece of content) hash.update(piece);
       return hash.digest("hex").slice(0, 32);
     },

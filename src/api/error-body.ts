@@ -1,4 +1,4 @@
-import { isObject, tryParseJson } from "../lib/json.ts";
+import { isObject, tryParseJson, stringifyJson } from "../lib/json.ts";
 
 /** A response that is an error, with its whole text. */
 export interface ErrorResponse {
@@ -39,7 +39,7 @@ export function parseErrorBody({ headers, text }: ErrorResponse): ErrorBody {
   if (body["error_description"] !== undefined) return foreign(body);
   const code = typeof body["code"] === "string" ? { code: body["code"] } : {};
   const raw = body["message"] ?? body["error"] ?? "";
-  const message = typeof raw === "string" ? raw : JSON.stringify(raw);
+  const message = typeof raw === "string" ? raw : stringifyJson(raw);
   // Servers before 1.11.0 have { errors: { name: reason }, message }, the newest a list as message (server §3).
   const list = typeof raw === "string" ? tryParseJson(raw) : raw;
   const all = [...listed(body["errors"]), ...(Array.isArray(list) ? listed(list) : [])];
@@ -72,7 +72,7 @@ function foreign(body: Readonly<Record<string, unknown>>): ErrorBody {
     message: typeof message === "string" ? message : "",
     fields: [...listed(body["errors"]), ...(typeof detail === "string" ? [] : listed(detail))],
     json: true,
-    ...(JSON.stringify(body).length <= MAX_FOREIGN && { foreign: body }),
+    ...(stringifyJson(body).length <= MAX_FOREIGN && { foreign: body }),
   };
 }
 
@@ -98,7 +98,7 @@ const wordsOf = (reason: unknown): string => {
   if (typeof reason === "string") return reason;
   return Array.isArray(reason) && reason.every((each) => typeof each === "string")
     ? reason.join(", ")
-    : JSON.stringify(reason);
+    : stringifyJson(reason);
 };
 
 /** The framework appends route suggestions to some 404 messages (server §3). */

@@ -1,6 +1,6 @@
 import { CliError } from "../errors.ts";
 import type { AnyOperation, Returns } from "../operations/operation.ts";
-import { isObject, valueAt } from "../lib/json.ts";
+import { isObject, valueAt, stringifyJson } from "../lib/json.ts";
 import { invalidResponse } from "./response.ts";
 
 /** One page of a list: its rows and, if the server reports it, the total. */
@@ -173,7 +173,7 @@ const smaller = (a: number | undefined, b: number | undefined): number | undefin
 
 /** A page of rows without IDs as text, to detect that it is repeated; otherwise empty. */
 const textWithoutIds = (rows: readonly unknown[]): string =>
-  rows.length > 0 && rows.every((row) => idIn(row) === undefined) ? JSON.stringify(rows) : "";
+  rows.length > 0 && rows.every((row) => idIn(row) === undefined) ? stringifyJson(rows) : "";
 
 /** Query parameters for a page. */
 export type Paging = Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 import { CliError, usage } from "../errors.ts";
-import { attempt, define, isObject, setAt } from "../lib/json.ts";
+import { attempt, define, isObject, setAt, stringifyJson } from "../lib/json.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
 
@@ -75,7 +75,7 @@ export function requestFor(
     method,
     url,
     headers: { "content-type": "application/json" },
-    body: { kind: "json", text: JSON.stringify(merge(body, extra)) },
+    body: { kind: "json", text: stringifyJson(merge(body, extra)) },
   };
 }
 
@@ -105,7 +105,7 @@ function partsOf(row: AnyOperation, input: Values, extra: Values | undefined): P
     else if (param.in === "form") parts.push({ name, text: String(value) });
   }
   const json = merge(data, extra);
-  if (Object.keys(json).length > 0) parts.push({ name: "data", text: JSON.stringify(json) });
+  if (Object.keys(json).length > 0) parts.push({ name: "data", text: stringifyJson(json) });
   return parts;
 }
 

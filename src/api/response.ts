@@ -1,10 +1,10 @@
 import { CliError } from "../errors.ts";
-import { define, isObject, valueAt } from "../lib/json.ts";
-import { firstNames } from "../lib/text.ts";
+import { isObject, parseJson, stringifyJson, valueAt } from "../lib/json.ts";
 import type { RequiredFields, Returns } from "../operations/operation.ts";
 import { CHECK_BASE_URL, NOT_API } from "./api-error.ts";
 import { readText } from "./exchange.ts";
 import type { HttpResponse } from "./exchange.ts";
+import { isNumeric } from "../lib/exact-number.ts";
 
 /** Reads a response as its row declares: JSON, nothing, or the unread bytes. */
 export type ReadBody = (response: HttpResponse) => Promise<unknown>;
@@ -12,20 +12,16 @@ export type ReadBody = (response: HttpResponse) => Promise<unknown>;
 /**
  * The reader for the responses of a row: streams and files are handed out unread. With `strict` the
  * response must have the fields that the row declares, because code depends on them; otherwise it is
- * shown as it is. `onInexact` is called with fields whose numbers may have lost digits.
+ * shown as it is.
  */
-export function bodyReader(
-  returns: Returns<never>,
-  strict = false,
-  onInexact: OnInexact = () => Promise.resolve(),
-): ReadBody {
+export function bodyReader(returns: Returns<never>, strict = false): ReadBody {
   if (returns.kind === "events") {
-    return returns.orResponse ? (response) => streamOrJson(response, onInexact) : eventStream;
+    return returns.orResponse ? streamOrJson : eventStream;
   }
   if (returns.kind === "file") return (response) => fileBytes(response, returns.media ?? "");
   if (returns.kind === "nothing") return readNothing;
   return async (response) => {
-    const value = await json(response, onInexact);
+    const value = await json(response);
     const problem = response.alreadyApplied ? undefined : problemOf(returns, strict, value);
     if (problem === undefined) return value;
     throw invalidResponse(problem);
@@ -53,7 +49,7 @@ function problemOf(returns: Returns<never>, strict: boolean, value: unknown): st
 
 const typeOf = ({ headers }: HttpResponse) => headers["content-type"] ?? "";
 
-async function json(response: HttpResponse, onInexact: OnInexact): Promise<unknown> {
+async function json(response: HttpResponse): Promise<unknown> {
   const text = await readText(response.body);
   if (response.alreadyApplied) return {};
   if (text === "") {
@@ -63,17 +59,14 @@ async function json(response: HttpResponse, onInexact: OnInexact): Promise<unkno
     );
   }
   if (typeOf(response).includes("html") || text.trimStart().startsWith("<")) throw htmlError();
-  let parsed: ParsedNumbers;
   try {
-    parsed = parseNumbers(text);
+    return parseJson(text);
   } catch (cause) {
     throw new CliError("failure", "invalid response: malformed or incomplete JSON", {
       cause,
       hint: "retry; if it fails again, a proxy may alter the responses",
     });
   }
-  await onInexact(parsed.inexact);
-  return parsed.value;
 }
 
 /** Reads a 204, which is a 200 with the body `204` on servers before 1.13.0 (server §19). */
@@ -101,9 +94,9 @@ async function eventStream(response: HttpResponse): Promise<unknown> {
 }
 
 /** A JSON response as a stream of one event. */
-async function streamOrJson(response: HttpResponse, onInexact: OnInexact): Promise<unknown> {
+async function streamOrJson(response: HttpResponse): Promise<unknown> {
   if (!typeOf(response).includes("application/json")) return eventStream(response);
-  const value = JSON.stringify(await json(response, onInexact));
+  const value = stringifyJson(await json(response));
   return (async function* () {
     yield new TextEncoder().encode(`data: ${value}\n\n`);
   })();
@@ -123,60 +116,6 @@ async function fileBytes(response: HttpResponse, media: string): Promise<unknown
 
 const htmlError = () =>
   new CliError("unsupported", NOT_API, { sideEffect: "none", hint: CHECK_BASE_URL });
-
-/**
- * An integer with more digits than a double holds, or an exponent of that size. Digits are
- * counted only from the first one on: from each of them took 1.7 times as long.
- */
-const largeNumber = /(?<!\d)\d{16}|\de\+?\d{3}/i;
-
-const isInexact = (value: unknown): value is number =>
-  typeof value === "number" && !Number.isSafeInteger(value) && !(value % 1);
-
-const finite = (value: number): number =>
-  Math.min(Number.MAX_VALUE, Math.max(-Number.MAX_VALUE, value));
-
-/** A parsed JSON text. */
-export interface ParsedNumbers {
-  readonly value: unknown;
-  /** The fields of integers that may have lost digits. */
-  readonly inexact: ReadonlySet<string>;
-}
-
-/** Parses JSON. Numbers that overflow become the largest one, because JSON has no Infinity. */
-export function parseNumbers(text: string): ParsedNumbers {
-  const value: unknown = JSON.parse(text);
-  const inexact = new Set<string>();
-  if (!largeNumber.test(text)) return { value, inexact };
-  const root = { value };
-  // An explicit stack, because responses may be nested deeper than the call stack allows.
-  const open: [holder: object, name: string][] = [[root, ""]];
-  for (let next = open.pop(); next; next = open.pop()) {
-    const [holder, name] = next;
-    for (const [key, each] of Object.entries(holder) as [string, unknown][]) {
-      const field = Array.isArray(holder) ? name : key;
-      if (typeof each === "object" && each !== null) open.push([each, field]);
-      if (!isInexact(each)) continue;
-      define(holder, key, finite(each));
-      inexact.add(field);
-    }
-  }
-  return { value: root.value, inexact };
-}
-
-/** Called with the fields of numbers that may have lost digits. */
-export type OnInexact = (fields: ReadonlySet<string>) => Promise<void>;
-
-/** Prints a notice for fields whose numbers may have lost digits, once for each. */
-export function inexactNotice(notice: (text: string) => Promise<void>): OnInexact {
-  const noticed = new Set<string>();
-  return async (fields) => {
-    const names = [...fields].filter((field) => !noticed.has(field));
-    if (names.length === 0) return;
-    for (const name of names) noticed.add(name);
-    await notice(`some numbers are too large to be exact: ${firstNames(names)}`);
-  };
-}
 
 /** The first missing or mistyped field of a value, with its path below `path`; undefined if all are valid. */
 export function problemIn(
@@ -214,7 +153,7 @@ function kindCheck(kind: string): Check {
   const [name = choiceNames(choices), fits = isOneOf(choices)] = kinds[kind] ?? [];
   return (value) => {
     if (fits(value)) return undefined;
-    const found = kind.startsWith("=") && value ? `is ${JSON.stringify(value)}` : describe(value);
+    const found = kind.startsWith("=") && value ? `is ${stringifyJson(value)}` : describe(value);
     return { steps: [], found: `${found}, not ${name}` };
   };
 }
@@ -281,7 +220,10 @@ const isFilled = (value: unknown): boolean => isText(value) && value !== "";
 const kinds: Readonly<Record<string, readonly [string, (value: unknown) => boolean]>> = {
   number: ["a number", Number.isFinite],
   time: ["a time", (value) => Number.isFinite(value) && Math.abs(Number(value)) <= MAX_SECOND],
-  scalar: ["a single value", (value) => ["string", "number", "boolean"].includes(typeof value)],
+  scalar: [
+    "a single value",
+    (value) => ["string", "boolean"].includes(typeof value) || isNumeric(value),
+  ],
   flag: ["true or false", (value) => typeof value === "boolean"],
   text: ["text", isText],
   id: ["an ID", isFilled],
@@ -300,5 +242,6 @@ function describe(value: unknown): string {
   if (value === null) return "is null";
   if (value === "") return "is empty";
   if (Array.isArray(value)) return "is a list";
+  if (isNumeric(value) && typeof value !== "number") return "has too many digits";
   return `is ${{ string: "text", object: "an object", boolean: String(value) }[typeof value as string] ?? "a number"}`;
 }

@@ -1,11 +1,10 @@
 import { createParser } from "eventsource-parser";
 import { CliError } from "../errors.ts";
-import { attempt, isObject, valueAt } from "../lib/json.ts";
+import { attempt, isObject, valueAt, parseJson } from "../lib/json.ts";
 import type { Stage } from "../lib/pipe.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { streamDecoder } from "../lib/text.ts";
-import { parseNumbers } from "./response.ts";
 
 /** Maximum size of an event, in characters; a larger one is not an event stream. */
 const MAX_EVENT = 64 * 1024 * 1024;
@@ -106,7 +105,7 @@ interface Form {
 }
 
 /**
- * Returns a function that parses the events of a stream as `parseNumbers` does. Most of them differ from the
+ * Returns a function that parses the events of a stream as `parseJson` does. Most of them differ from the
  * one before only in their piece of text: of these only the piece is parsed, in a third of the time.
  */
 export function eventParser(): (json: string) => unknown {
@@ -114,7 +113,7 @@ export function eventParser(): (json: string) => unknown {
   return (json) => {
     const piece = form && pieceIn(json, form);
     if (form && piece !== undefined) return form.valueOf(piece);
-    const { value } = parseNumbers(json);
+    const value = parseJson(json);
     form = formOf(json, value) ?? form;
     return value;
   };
@@ -135,7 +134,7 @@ function formOf(json: string, value: unknown): Form | undefined {
   if (json.length > MAX_FORM) return undefined;
   const [, before, piece, after] = withPiece.exec(json) ?? [];
   if (before === undefined || after === undefined) return undefined;
-  const longer: unknown = JSON.parse(`${before}${piece}.${after}`);
+  const longer: unknown = parseJson(`${before}${piece}.${after}`);
   // A key may be there twice, or elsewhere: the field is the piece if it grows with it.
   const isPiece = (path: string) => valueAt(longer, path) === `${String(valueAt(value, path))}.`;
   const event = value as Record<string, unknown>; // it has a key

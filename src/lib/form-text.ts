@@ -1,3 +1,4 @@
+import { stringifyJson } from "./json.ts";
 /**
  * The text of a form for people: without the places of its inputs, `{{#$output.<name>#}}` (server
  * §14), which are asked for separately.
@@ -14,7 +15,7 @@ export const formText = (content: string): string =>
 /** An input of a form: `comment (paragraph, default "looks fine")`. */
 export function inputText(name: string, type: string, preset: unknown): string {
   const isEmpty = preset === undefined || preset === null || preset === "";
-  return `${name} (${type}${isEmpty ? "" : `, default ${JSON.stringify(preset)}`})`;
+  return `${name} (${type}${isEmpty ? "" : `, default ${stringifyJson(preset)}`})`;
 }
 
 /**

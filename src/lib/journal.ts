@@ -1,5 +1,5 @@
 import { CliError, isMissing, reasonOf, usage } from "../errors.ts";
-import { isObject, tryParseJson } from "./json.ts";
+import { isObject, tryParseJson, stringifyJson } from "./json.ts";
 
 /** The file operations of a journal. */
 export interface JournalFiles {
@@ -44,7 +44,7 @@ export async function openJournal(path: string, files: JournalFiles): Promise<Jo
      * of a bare loop (`npm run bench -- bulk`).
      */
     append(entries) {
-      for (const entry of entries) pending += `${JSON.stringify(entry)}\n`;
+      for (const entry of entries) pending += `${stringifyJson(entry)}\n`;
       next ??= written.then(() => {
         const lines = pending;
         pending = "";

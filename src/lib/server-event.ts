@@ -1,4 +1,4 @@
-import { isObject } from "./json.ts";
+import { isObject, stringifyJson } from "./json.ts";
 
 /** Fields that an event may have outside of its inner object `data`, as messages and errors do. */
 const envelopeTypes = {
@@ -145,7 +145,7 @@ export interface ServerEvent {
 /** An event from its parsed text; without a kind it is a message. */
 export function serverEvent(
   data: Readonly<Record<string, unknown>>,
-  raw: string = JSON.stringify(data),
+  raw: string = stringifyJson(data),
 ): ServerEvent {
   const event = typeof data["event"] === "string" ? data["event"] : "message";
   return { event, raw, data, fields: eventFields(data["data"], data) };

@@ -1,5 +1,5 @@
 /** What a response is: its columns, its fields, and how its rows are read. */
-import { readerOf } from "../lib/json.ts";
+import { readerOf, stringifyJson } from "../lib/json.ts";
 
 /**
  * What a column contains. The name of a row is never dropped; it is the first column by default. A time
@@ -38,7 +38,7 @@ export const isList = (returns: Returns<never>): boolean =>
 /** Any JSON value as text: strings unchanged, null as "", everything else as JSON. */
 export function asText(value: unknown): string {
   if (typeof value === "string") return value;
-  return value === undefined || value === null ? "" : (JSON.stringify(value) ?? "");
+  return value === undefined || value === null ? "" : (stringifyJson(value) ?? "");
 }
 
 /** The items of a list as one text; undefined if the value is not a list. */

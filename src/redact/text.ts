@@ -1,4 +1,4 @@
-import { define, isObject, tryParseJson } from "../lib/json.ts";
+import { define, isObject, tryParseJson, stringifyJson } from "../lib/json.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { counted } from "../lib/text.ts";
@@ -96,7 +96,7 @@ export function redactText(text: string): string {
   const value = tryParseJson(text);
   if (typeof value !== "object" || value === null) return redactWords(text);
   try {
-    return JSON.stringify(redactValue(value));
+    return stringifyJson(redactValue(value));
   } catch {
     return redactWords(text); // nested too deeply to be walked through
   }
@@ -166,8 +166,8 @@ export function redactKeys(event: ServerEvent, { masked }: Secrets): ServerEvent
 export function recordingText({ raw, data }: ServerEvent, redact: boolean): string {
   // The text of the server is kept unless something in it has to be masked.
   const masked = mayHoldSecret.test(raw) ? redactSecrets(data) : data;
-  if (redact) return JSON.stringify(redactValues(masked, []));
-  return masked === data ? raw : JSON.stringify(masked);
+  if (redact) return stringifyJson(redactValues(masked, []));
+  return masked === data ? raw : stringifyJson(masked);
 }
 
 /** Objects of an event, by path, that the server itself fills; all others hold text of users or models. */

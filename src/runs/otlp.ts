@@ -1,4 +1,4 @@
-import { own } from "../lib/json.ts";
+import { own, stringifyJson } from "../lib/json.ts";
 import { sha256 } from "../lib/sha256.ts";
 import { isUuid } from "../lib/text.ts";
 import { version } from "../lib/version.ts";
@@ -41,7 +41,7 @@ const traceIdOf = (runId: string): string =>
 
 /** The same whenever and wherever a run is exported. */
 const spanIdOf = (...parts: readonly (string | number)[]): string =>
-  sha256(JSON.stringify(parts)).slice(0, 16);
+  sha256(stringifyJson(parts)).slice(0, 16);
 
 /**
  * The spans of a run: the run itself and, if its events were seen, its nodes, those of loops within them.

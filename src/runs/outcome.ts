@@ -1,5 +1,5 @@
 import { CliError } from "../errors.ts";
-import { valueAt } from "../lib/json.ts";
+import { valueAt, stringifyJson } from "../lib/json.ts";
 import { eventFields } from "../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../lib/server-event.ts";
 import { commandLine } from "../lib/command-line.ts";
@@ -86,7 +86,7 @@ function exampleOf(input: unknown): string {
 
 /** Text as it is, anything else as JSON. */
 const textOf = (value: unknown): string =>
-  typeof value === "string" ? value : JSON.stringify(value);
+  typeof value === "string" ? value : stringifyJson(value);
 
 /** The string at a path as a list of one, or an empty list. */
 const textAt = (value: unknown, path: string): readonly string[] =>

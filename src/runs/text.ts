@@ -1,5 +1,6 @@
-import { isObject, valueAt } from "../lib/json.ts";
+import { isObject, valueAt, stringifyJson } from "../lib/json.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
+import { isNumeric } from "../lib/exact-number.ts";
 
 /** A piece of the text with its source, `<node>.<variable>`. */
 export interface Piece {
@@ -209,14 +210,14 @@ export class TextBuffer {
  */
 export function printedValue(value: unknown): string | undefined {
   if (typeof value === "string") return value;
-  if (typeof value === "number") return String(value);
+  if (isNumeric(value)) return String(value);
   if (value === null) return "";
   if (Array.isArray(value)) {
     const items: readonly unknown[] = value;
-    const plain = items.every((item) => typeof item === "string" || typeof item === "number");
+    const plain = items.every((item) => typeof item === "string" || isNumeric(item));
     return plain ? items.map((item) => `- ${String(item)}`).join("\n") : undefined;
   }
-  return isObject(value) ? JSON.stringify(value, null, 2) : undefined;
+  return isObject(value) ? stringifyJson(value, 2) : undefined;
 }
 
 /**

@@ -42,15 +42,15 @@ test("an API error whose body is nested too deeply is still an API error", async
   expect(ran).toMatchObject({ exit: 5, out: "" });
 });
 
-test("duplicate fields, control characters, lone surrogates and large numbers are printed as JSON.parse reads them", async () => {
+test("duplicate fields, control characters, lone surrogates and large numbers are printed as received", async () => {
   const odd = page(
     '{"id":"first","id":"9007199254740993","name":"a\\u0000b\\ud800c","count":9007199254740993,"created_at":1e300}',
   );
   const json = await against([odd], read);
   expect(json).toMatchObject({
     exit: 0,
-    // The last of two fields with the same name wins; numbers are doubles, strings are unchanged.
-    out: '[\n{"id":"9007199254740993","name":"a\\u0000b\\ud800c","count":9007199254740992,"created_at":1e+300}\n]\n',
+    // The last of two fields with the same name wins; numbers and strings are unchanged.
+    out: '[\n{"id":"9007199254740993","name":"a\\u0000b\\ud800c","count":9007199254740993,"created_at":1e+300}\n]\n',
   });
   const grid = await against([odd], ["kb", "list", "-o", "grid"]);
   expect(grid.exit).toBe(0);

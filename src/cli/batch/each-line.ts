@@ -12,7 +12,7 @@ import type { RowEnd } from "../../commands/task/command-spec.ts";
 import { usage, CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { requireNear } from "../../host/safe-path.ts";
-import { isObject } from "../../lib/json.ts";
+import { isObject, stringifyJson } from "../../lib/json.ts";
 import type { Session } from "../execute/session.ts";
 import type { Command } from "../parse/command.ts";
 import { sourcesOf } from "../parse/input.ts";
@@ -274,7 +274,7 @@ function namesOfRows(command: Command, session: Session): NamesOfRows {
 
   const lists = new Map<string, Promise<ReadonlyMap<unknown, readonly unknown[]>>>();
   const byName = (row: AnyOperation, query: Values) => {
-    const key = `${row.id} ${JSON.stringify(query)}`;
+    const key = `${row.id} ${stringifyJson(query)}`;
     const known = lists.get(key) ?? indexByName(session.api.rows(row, query));
     lists.set(key, known);
     return known;
@@ -294,7 +294,7 @@ function namesOfRows(command: Command, session: Session): NamesOfRows {
       else for (const text of texts) yield* list.get(withSlashes(text)) ?? [];
     },
     one(row, query) {
-      const key = `${row.id} ${JSON.stringify(query)}`;
+      const key = `${row.id} ${stringifyJson(query)}`;
       const known = objects.get(key) ?? session.api.call(row, query);
       objects.set(key, known);
       return known;

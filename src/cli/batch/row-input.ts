@@ -6,13 +6,14 @@ import { shellQuote } from "../../lib/command-line.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { rowPlace, unreadable } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
-import { tryParseJson } from "../../lib/json.ts";
+import { tryParseJson, stringifyJson } from "../../lib/json.ts";
 import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { changeProblem, checkedInput, labelOf } from "../parse/input.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
 import type { Sources, TypedLine } from "../parse/values.ts";
+import { isNumeric } from "../../lib/exact-number.ts";
 
 /** A row with checked values and unresolved names. */
 export interface CheckedRow {
@@ -249,7 +250,7 @@ function typedIn(
 
 function wordOf(value: unknown, param: Param, place: string): string {
   if (typeof value === "string") return value;
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
-  if (param.kind === "json") return JSON.stringify(value);
-  throw invalidValue(place, JSON.stringify(value), "is not a string");
+  if (isNumeric(value) || typeof value === "boolean") return String(value);
+  if (param.kind === "json") return stringifyJson(value);
+  throw invalidValue(place, stringifyJson(value), "is not a string");
 }

@@ -8,7 +8,7 @@ import {
   stoppedByUser,
   causesOf,
 } from "../../errors.ts";
-import { isObject } from "../../lib/json.ts";
+import { isObject, stringifyJson } from "../../lib/json.ts";
 import { wrapMessage } from "../../output/table/text-lines.ts";
 import type { Host } from "../../host/host.ts";
 import { escapeControls, visible } from "../../output/display-width.ts";
@@ -68,7 +68,7 @@ function sizeError(error: unknown): CliError | undefined {
 
 /** The text for stderr: a few lines for people, or one JSON line. */
 export const errorText = (error: CliError, style: ErrorStyle): string =>
-  style.json ? `${escapeControls(JSON.stringify(errorJson(error)))}\n` : plainText(error, style);
+  style.json ? `${escapeControls(stringifyJson(errorJson(error)))}\n` : plainText(error, style);
 
 const sideEffects = {
   none: "no changes were made",

@@ -5,7 +5,7 @@ import { writeErrorLog } from "../../host/error-log.ts";
 import type { LoggedError } from "../../host/error-log.ts";
 import type { Host } from "../../host/host.ts";
 import { isOn } from "../../lib/environment.ts";
-import { tryParseJson } from "../../lib/json.ts";
+import { tryParseJson, stringifyJson } from "../../lib/json.ts";
 import { version } from "../../lib/version.ts";
 import { redactStructure, redactText, redactValue, truncate } from "../../redact/text.ts";
 import { curlText } from "../trace/request-log.ts";
@@ -48,7 +48,7 @@ export async function logError(
     curl: curlOf(failedAttempt(log, failure), argv[0] === "wf" ? "app" : "dataset"),
     ...(failure.info.code === "bug" && { stack: causesOf(failure) }),
   };
-  const json = host.secrets.masked(redactText(JSON.stringify(entry)));
+  const json = host.secrets.masked(redactText(stringifyJson(entry)));
   await writeErrorLog(time, json, host).catch(() => {});
 }
 

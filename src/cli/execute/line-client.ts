@@ -21,6 +21,7 @@ import { escapeControls } from "../../output/display-width.ts";
 import type { Attempt, RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
 import { withPrefix } from "./command-texts.ts";
+import { stringifyJson, parseJson } from "../../lib/json.ts";
 
 interface ClientLine extends Pick<Context, "trace" | "notice"> {
   readonly command: Command;
@@ -141,10 +142,10 @@ async function requestJson(request: HttpRequest, maskedKey: string, host: Host):
     return { name: part.name, file, type, size: (await blobOf(part.file, host)).size };
   });
   const sent = {
-    ...(body?.kind === "json" && { body: JSON.parse(body.text) as unknown }),
+    ...(body?.kind === "json" && { body: parseJson(body.text) }),
     ...(body?.kind === "form" && { parts: await Promise.all(shown) }),
   };
-  return `${escapeControls(JSON.stringify({ method, url, headers, ...sent }))}\n`;
+  return `${escapeControls(stringifyJson({ method, url, headers, ...sent }))}\n`;
 }
 
 /** The content of a file. Its system errors become CliErrors: the client reports others as network errors. */

@@ -11,7 +11,7 @@ import type { Context } from "../../commands/task/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { inBatches } from "../../lib/collect.ts";
-import { own } from "../../lib/json.ts";
+import { own, stringifyJson } from "../../lib/json.ts";
 import { nowhere } from "../../output/style.ts";
 import { toCliError, withScope } from "../errors/error-text.ts";
 import { commandsOf } from "../parse/command-list.ts";
@@ -175,7 +175,7 @@ function typedOf(
     const value = own(values, argumentName(command, name));
     if (value === undefined || value === null) continue;
     const text = (each: unknown) =>
-      param.kind === "json" || typeof each === "object" ? JSON.stringify(each) : String(each);
+      param.kind === "json" || typeof each === "object" ? stringifyJson(each) : String(each);
     if (typeof value === "boolean" && param.kind === "flag") typed[name] = value;
     else if (Array.isArray(value) && param.kind !== "json") typed[name] = value.map(text);
     else typed[name] = text(value);

@@ -2,12 +2,13 @@ import { commandLine, shellQuote } from "../../lib/command-line.ts";
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { parseDuration } from "../../lib/numbers.ts";
-import { isObject, own } from "../../lib/json.ts";
+import { isObject, own, stringifyJson, parseJson } from "../../lib/json.ts";
 import { isFileName, isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
 import type { PathFacts } from "../../commands/task/command-rules.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import { timeInWords } from "./time-words.ts";
+import { isFiniteNumber, isNumeric, orderOf, typedNumber } from "../../lib/exact-number.ts";
 
 /** Files, stdin and the clock, for checking values. */
 export interface Sources {
@@ -160,9 +161,10 @@ function shareHint(text: string, range: Param["range"]): string | undefined {
 
 function numberValue(label: string, { kind, range }: Param, text: string): number {
   const [form, problem] = numberForms[kind === "integer" ? kind : "number"];
-  const value = Number(text);
-  if (!form.test(text) || !Number.isFinite(value))
+  const value = typedNumber(text);
+  if (!form.test(text) || value === undefined || !isFiniteNumber(value))
     throw invalidValue(label, text, problem, shareHint(text, range));
+  if (typeof value !== "number") throw invalidValue(label, text, "has too many digits");
   if (range && (value < range[0] || value > range[1])) {
     throw invalidValue(label, text, `is not between ${range[0]} and ${range[1]}`);
   }
@@ -259,7 +261,7 @@ async function yamlIn(label: string, path: string, sources: Sources): Promise<un
 
 function parsed(label: string, source: string): unknown {
   try {
-    return JSON.parse(source);
+    return parseJson(source);
   } catch (error) {
     const problem = `is not valid JSON: ${error instanceof Error ? error.message : ""}`;
     const isInput = label === "--inputs" && /^[\w-]+=/.test(source);
@@ -281,7 +283,7 @@ function parsed(label: string, source: string): unknown {
 
 /** Throws for a JSON value that the server rejects; unknown fields pass (server §6). */
 function checkShape(label: string, value: unknown, shape: Shape): void {
-  const fail = (problem: string) => invalidValue(label, JSON.stringify(value) ?? "", problem);
+  const fail = (problem: string) => invalidValue(label, stringifyJson(value) ?? "", problem);
   switch (shape.kind) {
     case "any":
       return;
@@ -291,10 +293,15 @@ function checkShape(label: string, value: unknown, shape: Shape): void {
     case "number":
     case "integer": {
       const whole = shape.kind === "integer";
-      if (typeof value !== "number" || (whole && !Number.isInteger(value))) {
+      const isWhole = typeof value === "bigint" || Number.isInteger(value);
+      if (!isNumeric(value) || (whole && !isWhole)) {
         throw fail(`is not a ${whole ? "whole " : ""}number`);
       }
-      if (whole && shape.range && (value < shape.range[0] || value > shape.range[1])) {
+      if (
+        whole &&
+        shape.range &&
+        (orderOf(value, shape.range[0]) < 0 || orderOf(value, shape.range[1]) > 0)
+      ) {
         throw fail(`is not between ${shape.range[0]} and ${shape.range[1]}`);
       }
       return;

@@ -4,7 +4,7 @@ import { runsOfMachine } from "../../commands/wf/index.ts";
 import type { Settings } from "../../config/settings.ts";
 import { collect } from "../../lib/collect.ts";
 import type { Values } from "../../api/request.ts";
-import { isObject, own } from "../../lib/json.ts";
+import { isObject, own, stringifyJson } from "../../lib/json.ts";
 import { isUuid } from "../../lib/text.ts";
 import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
@@ -93,7 +93,7 @@ export function lookupOf(source: {
         yield* source.api.rows(row, input);
         return;
       }
-      const key = `${row.id} ${JSON.stringify(input)}`;
+      const key = `${row.id} ${stringifyJson(input)}`;
       const list = lists.get(key) ?? collect(source.api.rows(row, input));
       lists.set(key, list);
       yield* await list;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Script } from "node:vm";
 import { parseDuration } from "../../lib/numbers.ts";
-import { tryParseJson, valueAt } from "../../lib/json.ts";
+import { tryParseJson, valueAt, stringifyJson } from "../../lib/json.ts";
 import type { ConditionReader, Operator } from "./reader.ts";
 
 /** Type of a field: a number, seconds, a share from 0 to 1, Unix seconds, text, or any JSON value. */
@@ -65,7 +65,7 @@ export const isWithin = (limit: Limit): Claim =>
   });
 
 const textOf = (value: unknown): string =>
-  typeof value === "string" ? value : JSON.stringify(value);
+  typeof value === "string" ? value : stringifyJson(value);
 
 export const equals = (expected: unknown, negated = false): Claim => ({
   ...claim((value) => isDeepStrictEqual(value, expected), negated),

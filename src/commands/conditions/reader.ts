@@ -2,6 +2,7 @@ import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { commandLine } from "../../lib/command-line.ts";
+import { parseJson } from "../../lib/json.ts";
 
 // A character class of a pattern may contain a slash.
 const PATTERN = /\/((?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\[])+)\/(\w*)/sy;
@@ -224,7 +225,7 @@ export class ConditionReader {
     if (this.condition[this.position] === "'") return this.text();
     const start = this.position;
     try {
-      return JSON.parse(this.jsonText()) as unknown;
+      return parseJson(this.jsonText());
     } catch {
       throw this.error(start, "invalid JSON value", 'put texts in quotes: is "yes"');
     }

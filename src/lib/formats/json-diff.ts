@@ -1,4 +1,4 @@
-import { isObject } from "../json.ts";
+import { isObject, stringifyJson } from "../json.ts";
 
 /** A difference between two values; undefined on the side that has no value. */
 export interface JsonDifference {
@@ -21,7 +21,7 @@ export function* diffJson(
   if (left && right && Array.isArray(a) === Array.isArray(b) && path.length < MAX_DEPTH) {
     for (const key of new Set([...left.keys(), ...right.keys()]))
       yield* diffJson(left.get(key), right.get(key), [...path, key]);
-  } else if (JSON.stringify(a) !== JSON.stringify(b)) {
+  } else if (stringifyJson(a) !== stringifyJson(b)) {
     yield { path: path.join("."), a, b };
   }
 }

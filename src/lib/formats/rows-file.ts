@@ -2,7 +2,7 @@ import type { CsvError, parse } from "csv-parse/sync";
 import { usage } from "../../errors.ts";
 import type { CliError } from "../../errors.ts";
 import { collect } from "../collect.ts";
-import { isObject } from "../json.ts";
+import { isObject, parseJson } from "../json.ts";
 import type { Line, Lines } from "./lines.ts";
 
 /** One row of a file. */
@@ -203,7 +203,7 @@ function parsedObject(text: string): Pick<FileRow, "values"> | Omit<Mistake, "li
   const problem = "expected one JSON object per line";
   if (text.trimStart().startsWith("[")) return { problem: `${problem}, not an array` };
   try {
-    const values: unknown = JSON.parse(text);
+    const values: unknown = parseJson(text);
     return isObject(values) ? { values } : { problem };
   } catch (error) {
     // Node reports the position of some mistakes only.

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Document, Node, Pair, YAMLMap, YAMLSeq } from "yaml";
-import { isObject } from "../json.ts";
+import { isObject, stringifyJson, parseJson } from "../json.ts";
 import { escapeUnsafe, needsQuotes, parseYaml } from "./yaml.ts";
 
 type Path = readonly (string | number)[];
@@ -35,7 +35,7 @@ export async function editYaml(
   const yaml = await import("yaml");
   const place: Place = { source, document: parsed.document, yaml };
   const splices: Splice[] = [];
-  const expected: unknown = JSON.parse(JSON.stringify(parsed.value));
+  const expected: unknown = parseJson(stringifyJson(parsed.value));
   for (const edit of edits) {
     const splice = spliceOf(edit, place);
     if (!splice) return undefined;
@@ -47,7 +47,7 @@ export async function editYaml(
     text = text.slice(0, splice.from) + splice.text + text.slice(splice.to);
   const after = await parseYaml(text);
   const isRight =
-    !("problem" in after) && isDeepStrictEqual(JSON.parse(JSON.stringify(after.value)), expected);
+    !("problem" in after) && isDeepStrictEqual(parseJson(stringifyJson(after.value)), expected);
   return isRight ? text : undefined;
 }
 

@@ -1,5 +1,6 @@
+import { ExactNumber, typedNumber } from "../exact-number.ts";
 import { isObject } from "../json.ts";
-import type { Document, YAMLMap } from "yaml";
+import type { Document, ScalarTag, Tags, YAMLMap } from "yaml";
 
 /** Parsed YAML, or the first problem and its line. */
 export type Yaml =
@@ -11,6 +12,17 @@ export type Yaml =
       readonly lineAt: (offset: number) => number;
     }
   | { readonly problem: string; readonly line: number };
+
+/** Numbers of many digits or with an exponent, which the library would round. */
+const longNumber: ScalarTag = {
+  tag: "tag:yaml.org,2002:float",
+  default: true,
+  test: /^([-+]?(?=[\d.]{16}|[\d.]+e)(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|0x[\da-f]{13,})$/i,
+  resolve: (text) => typedNumber(text) ?? text,
+  identify: (value) => value instanceof ExactNumber,
+  stringify: ({ value }) => String(value),
+};
+const customTags = (tags: Tags): Tags => [longNumber, ...tags];
 
 /** Parses YAML; with `strict`, warnings of the parser are problems too. Never throws. */
 export async function parseYaml(text: string, { strict = false } = {}): Promise<Yaml> {
@@ -24,6 +36,7 @@ export async function parseYaml(text: string, { strict = false } = {}): Promise<
       logLevel: "error",
       uniqueKeys: false,
       merge: true, // <<
+      customTags,
     });
     const [broken] = [...document.errors, ...(strict ? document.warnings : [])];
     if (broken) {
@@ -90,7 +103,7 @@ interface ReadableYaml {
  */
 export async function readableYaml({ comment, value, list }: ReadableYaml): Promise<string> {
   const { Document, isNode, isSeq } = await import("yaml");
-  const document = new Document(value, { aliasDuplicateObjects: false });
+  const document = new Document(value, { aliasDuplicateObjects: false, customTags });
   document.commentBefore = comment.map((line) => ` ${withoutBreaks(line)}`).join("\n");
   const items = document.get(list);
   if (isSeq(items))
@@ -101,7 +114,9 @@ export async function readableYaml({ comment, value, list }: ReadableYaml): Prom
 /** YAML in which every string reads back as a string, with readers of YAML 1.1 as well. */
 export async function yamlText(value: unknown): Promise<string> {
   const { Document } = await import("yaml");
-  return textOf(new Document(value, { compat: "yaml-1.1", aliasDuplicateObjects: false }));
+  return textOf(
+    new Document(value, { compat: "yaml-1.1", aliasDuplicateObjects: false, customTags }),
+  );
 }
 
 async function textOf(document: Document): Promise<string> {

@@ -3,6 +3,7 @@ import { newThread } from "../../lib/thread.ts";
 import { jsonLine, prettyJson } from "./text-formats.ts";
 import type { Style } from "./text-formats.ts";
 import { visible } from "../display-width.ts";
+import { parseJson, stringifyJson } from "../../lib/json.ts";
 
 interface JqResult {
   readonly stdout: string;
@@ -58,10 +59,9 @@ export async function applyFilter(
   try {
     // jq collects the results itself, since output before an error would hide the error. The line end
     // terminates a comment at the end of the filter.
-    const output = await run(JSON.stringify(value), `[${filter}\n]`, style);
-    const isLarge = /\d[eE]\+?\d{3}/.test(output);
+    const output = await run(stringifyJson(value), `[${filter}\n]`, style);
     // The brackets make it a list.
-    results = output === "" ? [] : (JSON.parse(output, isLarge ? finite : undefined) as unknown[]);
+    results = output === "" ? [] : (parseJson(output) as unknown[]);
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw new CliError("failure", `--jq: ${messageOf(error)}`);
@@ -74,12 +74,6 @@ export async function applyFilter(
     })
     .join("");
 }
-
-/** jq prints numbers beyond the largest as they were written, or as the largest. */
-const finite = (_: string, value: unknown): unknown =>
-  typeof value === "number"
-    ? Math.min(Math.max(value, -Number.MAX_VALUE), Number.MAX_VALUE)
-    : value;
 
 /** Messages of jq or the thread about a lack of memory. */
 const outOfMemory = /^(Aborted\(|RuntimeError|Worker terminated due to reaching memory)[^]*/;

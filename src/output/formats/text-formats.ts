@@ -2,6 +2,7 @@ import { escapeControls } from "../display-width.ts";
 import type { TerminalWriter } from "../live/terminal-writer.ts";
 import type { Tone } from "../report-model.ts";
 import type { Format, TimeStyle } from "../style.ts";
+import { stringifyJson } from "../../lib/json.ts";
 
 /** How values are printed, from the output flags of a command line. */
 export interface Style extends TimeStyle {
@@ -46,11 +47,11 @@ export interface PageInfo {
 
 /** One value: over several lines on a terminal, on one line in a pipe. */
 export const prettyJson = (value: unknown, terminal: boolean): string =>
-  asLine(JSON.stringify(value, null, terminal ? 2 : 0), terminal);
+  asLine(stringifyJson(value, terminal ? 2 : 0), terminal);
 
 /** JSON on one line. */
 export const jsonLine = (value: unknown, terminal: boolean): string =>
-  asLine(JSON.stringify(value), terminal);
+  asLine(stringifyJson(value), terminal);
 
 const asLine = (json: string, terminal: boolean): string =>
   `${terminal ? escapeControls(json) : json}\n`;
@@ -61,7 +62,7 @@ export function* jsonArray(rows: readonly unknown[], terminal: boolean): Generat
   const indent = terminal ? "  " : "";
   for (const [index, row] of rows.entries()) {
     // Line ends in JSON are between its parts, never inside a string.
-    const text = JSON.stringify(row, null, indent).replaceAll("\n", `\n${indent}`);
+    const text = stringifyJson(row, indent).replaceAll("\n", `\n${indent}`);
     const end = index === rows.length - 1 ? "\n]\n" : "";
     yield `${index === 0 ? "[" : ","}\n${indent}${terminal ? escapeControls(text) : text}${end}`;
   }

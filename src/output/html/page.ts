@@ -29,6 +29,7 @@ import { paletteCss } from "../../lib/page/palette.ts";
 import type { Anchors, TableOptions } from "./page-table.ts";
 import type { TableField } from "../table/table.ts";
 import { groupDigits } from "../../lib/numbers.ts";
+import { stringifyJson } from "../../lib/json.ts";
 
 /** Sections from which on a page begins with links to them. */
 const MIN_LINKED = 3;
@@ -198,7 +199,7 @@ const cellOf = (value: unknown): Cell => {
   if (value === null || value === undefined) return null;
   if (typeof value === "number" || typeof value === "boolean" || value instanceof Date)
     return value;
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : stringifyJson(value);
 };
 
 /** Characters that one text of a page shows, and all texts in its details together. */
@@ -251,7 +252,7 @@ class PageDetails {
 
 function jsonText(value: unknown): string {
   try {
-    return escapeControls(JSON.stringify(value, null, 2) ?? "");
+    return escapeControls(stringifyJson(value, 2) ?? "");
   } catch (error) {
     if (error instanceof RangeError) return "The value is nested too deeply to display.";
     throw error;

@@ -1,6 +1,6 @@
 import { formatSeconds } from "../../lib/numbers.ts";
 import { expiryText, formText, inputText } from "../../lib/form-text.ts";
-import { isObject, own, valueAt } from "../../lib/json.ts";
+import { isObject, own, valueAt, stringifyJson } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
 import { counted } from "../../lib/text.ts";
@@ -153,7 +153,7 @@ export function eventLineAfter(start: string, event: ServerEvent, style: ViewSty
 
 /** Any data as the rest of a line of which some columns are used. */
 function compact(value: unknown, { columns, unicode }: ViewStyle, used: number): string {
-  const json = visible(JSON.stringify(value) ?? "");
+  const json = visible(stringifyJson(value) ?? "");
   if (columns === Infinity) return json;
   return shorten(json, Math.max(columns - used, 10), ellipsis(unicode));
 }
@@ -244,7 +244,7 @@ export function linesBelow(event: ServerEvent, answer: AnswerWatch, style: ViewS
   }
   return indentedLines(
     Object.entries(outputs).map(
-      ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
+      ([name, value]) => `${name}: ${typeof value === "string" ? value : stringifyJson(value)}`,
     ),
     style,
   );

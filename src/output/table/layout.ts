@@ -6,6 +6,7 @@ import { columnGap } from "./draw-table.ts";
 import type { TableColumn } from "./draw-table.ts";
 import { cellTextOf, humanTimes } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
+import { isNumeric } from "../../lib/exact-number.ts";
 
 /** A column of a grid with its place on the line. */
 export interface GridColumn extends TableColumn {
@@ -93,7 +94,7 @@ function measure(
   const areNumbers =
     present.length > 0 &&
     // Some servers send a count as text.
-    (field.kind === "count" || present.every((value) => typeof value === "number"));
+    (field.kind === "count" || present.every(isNumeric));
   return {
     field,
     label,
@@ -128,7 +129,7 @@ function roleOf(
   if (field.chart && present.length === 0) return "chart";
   if (field.kind === "whole-id") return "value";
   const isValue = (value: unknown) =>
-    typeof value === "number" || typeof value === "boolean" || value instanceof Date;
+    isNumeric(value) || typeof value === "boolean" || value instanceof Date;
   return field.right === true || (present.length > 0 && present.every(isValue)) ? "value" : "text";
 }
 

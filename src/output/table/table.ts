@@ -1,4 +1,5 @@
-import { isObject, own, valueAt } from "../../lib/json.ts";
+import { isNumeric, orderOf, typedNumber } from "../../lib/exact-number.ts";
+import { isObject, own, valueAt, stringifyJson } from "../../lib/json.ts";
 import { formatBytes, formatDuration, groupDigits } from "../../lib/numbers.ts";
 import { readColumns } from "../../operations/operation.ts";
 import type { Column, ColumnKind, Returns } from "../../operations/operation.ts";
@@ -84,9 +85,9 @@ function valueNamed(returns: Returns<never>, name: string): TableField["value"] 
       : undefined;
     const [value, type] = [valueAt(found, "value"), valueAt(found, "type")];
     // Some servers send all values as text (server §9.5).
-    const number = value === null || value === "" || type === "string" ? NaN : Number(value);
-    if (type === "time" && !Number.isNaN(number)) return new Date(number * 1000);
-    return type === "number" && !Number.isNaN(number) ? number : value;
+    const number = type === "string" ? undefined : typedNumber(String(value ?? ""));
+    if (type === "time" && typeof number === "number") return new Date(number * 1000);
+    return type === "number" ? (number ?? value) : value;
   };
 }
 
@@ -162,7 +163,7 @@ export function cellText(value: unknown, times: Times): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;
   if (value instanceof Date) return times.text(value);
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? stringifyJson(value) : String(value);
 }
 
 /**
@@ -208,7 +209,7 @@ export function sortRows(
   return rows
     .map((row) => ({ row, key: keyOf(field.value(row)) }))
     .sort(({ key: one }, { key: other }) => {
-      if (typeof one === "number" && typeof other === "number") return direction * (one - other);
+      if (isNumeric(one) && isNumeric(other)) return direction * orderOf(one, other);
       const gaps = Number(one === undefined) - Number(other === undefined);
       const order = texts.compare(cellText(one, anyTimes), cellText(other, anyTimes));
       return gaps || direction * order;

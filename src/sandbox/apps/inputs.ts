@@ -9,6 +9,8 @@ import type { AppDefinition, InputField } from "./definitions/app-definitions.ts
 import type { RunStore, StoredEndUser, StoredFile, StoredMessage } from "./records/runs-store.ts";
 import { type AppHandlers } from "./context.ts";
 import { fillShape, appError } from "./records/shapes.ts";
+import { isNumeric, typedNumber } from "../../lib/exact-number.ts";
+import type { Numeric } from "../../lib/exact-number.ts";
 
 /** Maximum upload size in MB, by the kind of file; /parameters reports it (server §9.3). */
 const MAX_UPLOAD: Readonly<Record<string, number>> = { image: 10, audio: 50, video: 100 };
@@ -138,11 +140,11 @@ function validateValue(field: InputField, value: unknown, findFile: FileLookup):
   }
 }
 
-function parseNumber(name: string, value: unknown): number | null {
-  if (typeof value === "number") return value;
+function parseNumber(name: string, value: unknown): Numeric | null {
+  if (isNumeric(value)) return value;
   if (typeof value === "string" && value.trim() === "") return null;
-  const number = typeof value === "string" ? Number(value) : Number.NaN;
-  if (Number.isNaN(number)) throw appError("input not a number", { name });
+  const number = typeof value === "string" ? typedNumber(value) : undefined;
+  if (number === undefined) throw appError("input not a number", { name });
   return number;
 }
 

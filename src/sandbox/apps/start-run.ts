@@ -15,7 +15,7 @@ import { endEvents, streamLines, type StreamRules } from "./run/event-stream.ts"
 import { PING, liveLine, messageMetadata, outputText } from "./records/run-events.ts";
 import { citationsOfAnswer, fillShape, appError } from "./records/shapes.ts";
 import { type RunEvent, runEvent } from "../protocol/fill.ts";
-import { isObject } from "../../lib/json.ts";
+import { isObject, withoutNulls } from "../../lib/json.ts";
 import type { RuleAnswer } from "../models/language-model.ts";
 import { fileLookup, validateInputs, type FileLookup, resolveFile } from "./inputs.ts";
 import { toSeconds } from "../protocol/ids.ts";
@@ -322,9 +322,15 @@ export function turnLine(turn: Turn, { event, fields }: RunEvent): string {
     message_id: turn.message.id,
     created_at: toSeconds(turn.message.created_at),
     task_id: event === "error" ? undefined : turn.task_id,
-    ...(isShort ? { ...withoutInnerNulls(fields), files: fields?.["files"] ?? [] } : fields),
+    ...(isShort
+      ? { ...(withoutInnerNulls(fields) as object), files: fields?.["files"] ?? [] }
+      : fields),
   });
 }
 
-const withoutInnerNulls = (fields: object = {}): object =>
-  JSON.parse(JSON.stringify(fields, (_, value: unknown) => value ?? undefined)) as object; // it was one
+function withoutInnerNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutInnerNulls);
+  if (!isObject(value)) return value;
+  const fields = Object.entries(withoutNulls(value));
+  return Object.fromEntries(fields.map(([name, each]) => [name, withoutInnerNulls(each)]));
+}

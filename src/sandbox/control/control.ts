@@ -1,5 +1,5 @@
 /** Routes to watch and control a running sandbox; they need no key, and faults do not affect them. */
-import { isObject, own, tryParseJson } from "../../lib/json.ts";
+import { isObject, own, tryParseJson, stringifyJson } from "../../lib/json.ts";
 import { type Faults, matchesRequest, parseFault } from "../protocol/faults.ts";
 import { type Clock, pathOf, type ReceivedRequest } from "../protocol/handler.ts";
 import { plainResponse, type SandboxResponse } from "../protocol/response.ts";
@@ -108,7 +108,7 @@ export async function controlResponse(
 const routeNames = Object.keys(routes).join(", ");
 
 const json = (value: unknown, status = 200): SandboxResponse =>
-  plainResponse(status, "application/json", `${JSON.stringify(value, undefined, 2)}\n`);
+  plainResponse(status, "application/json", `${stringifyJson(value, 2)}\n`);
 
 const faultList = ({ all }: Faults): SandboxResponse =>
   json({ data: all.map(([{ text }, matched]) => ({ fault: text, matched })) });

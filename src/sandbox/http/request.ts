@@ -4,7 +4,7 @@ import { atLeast } from "../../lib/version.ts";
 import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
 import { HttpError, internalServerError, invalidParam } from "../protocol/response.ts";
 import { KNOWLEDGE_KEY } from "../protocol/ids.ts";
-import { isObject } from "../../lib/json.ts";
+import { isObject, parseJson } from "../../lib/json.ts";
 import type { ReceivedFile, ReceivedPart, ReceivedRequest } from "../protocol/handler.ts";
 import { validationError, validate, validateFields } from "../protocol/validation.ts";
 import type { Rule, ValidationProblem } from "../protocol/validation.ts";
@@ -174,7 +174,7 @@ function parseJsonBody(request: ReceivedRequest): unknown {
     throw new HttpError(415, "unsupported_media_type", text);
   }
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(request.body));
+    return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(request.body));
   } catch {
     const text = "The browser (or proxy) sent a request that this server could not understand.";
     throw new HttpError(400, "bad_request", text);
@@ -185,7 +185,7 @@ function parseJsonBody(request: ReceivedRequest): unknown {
 function parseFormData({ data = "{}" }: Readonly<Record<string, string>>): unknown {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(data);
+    parsed = parseJson(data);
   } catch {
     // the two common texts of the server's parser
     const text = /^\s*\{/.test(data)

@@ -1,4 +1,4 @@
-import { isObject } from "../../lib/json.ts";
+import { isObject, stringifyJson } from "../../lib/json.ts";
 import { countCharacters, isUuid } from "../../lib/text.ts";
 import type * as operations from "../../operations/metadata.ts";
 import { raise } from "../protocol/response.ts";
@@ -15,6 +15,7 @@ import {
 } from "./records/knowledge-store.ts";
 import { builtInFields, fieldResponse } from "./records/metadata-values.ts";
 import { knowledgeError } from "./records/responses.ts";
+import { isNumeric } from "../../lib/exact-number.ts";
 
 const success: Reply = { json: { result: "success" } };
 
@@ -133,8 +134,8 @@ function setValues(
 /** Booleans are stored as numbers (server §11). */
 function toStoredValue(value: unknown): MetadataValue {
   if (typeof value === "boolean") return Number(value);
-  if (typeof value === "string" || typeof value === "number") return value;
-  return isObject(value) || Array.isArray(value) ? JSON.stringify(value) : null;
+  if (typeof value === "string" || isNumeric(value)) return value;
+  return isObject(value) || Array.isArray(value) ? stringifyJson(value) : null;
 }
 
 type Values = DocumentRow["metadata"];

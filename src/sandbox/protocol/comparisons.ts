@@ -1,9 +1,10 @@
-import { own } from "../../lib/json.ts";
+import { own, stringifyJson } from "../../lib/json.ts";
+import { orderOf, typedNumber } from "../../lib/exact-number.ts";
 
 type Compare = (value: unknown, expected: unknown) => boolean;
 
 const text = (value: unknown): string =>
-  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  typeof value === "string" ? value : (stringifyJson(value) ?? "");
 
 const texts =
   (test: (value: string, expected: string) => boolean): Compare =>
@@ -11,9 +12,12 @@ const texts =
     value !== null && test(text(value), text(expected));
 
 const numbers =
-  (test: (value: number, expected: number) => boolean): Compare =>
-  (value, expected) =>
-    value !== null && value !== "" && test(Number(value), Number(expected));
+  (test: (order: number) => boolean): Compare =>
+  (value, expected) => {
+    const [one, other] = [typedNumber(text(value)), typedNumber(text(expected))];
+    if (value === null || value === "") return false;
+    return test(one === undefined || other === undefined ? Number.NaN : orderOf(one, other));
+  };
 
 const containsText = texts((value, expected) => value.includes(expected));
 
@@ -29,14 +33,14 @@ const comparisons: Readonly<Record<string, Compare>> = {
     const list: unknown[] = Array.isArray(expected) ? expected : text(expected).split(",");
     return value !== null && list.some((each) => text(each).trim() === text(value));
   },
-  "=": numbers((value, expected) => value === expected),
-  "≠": numbers((value, expected) => value !== expected),
-  ">": numbers((value, expected) => value > expected),
-  "<": numbers((value, expected) => value < expected),
-  "≥": numbers((value, expected) => value >= expected),
-  "≤": numbers((value, expected) => value <= expected),
-  before: numbers((value, expected) => value < expected),
-  after: numbers((value, expected) => value > expected),
+  "=": numbers((order) => order === 0),
+  "≠": numbers((order) => order !== 0),
+  ">": numbers((order) => order > 0),
+  "<": numbers((order) => order < 0),
+  "≥": numbers((order) => order >= 0),
+  "≤": numbers((order) => order <= 0),
+  before: numbers((order) => order < 0),
+  after: numbers((order) => order > 0),
 };
 
 /**

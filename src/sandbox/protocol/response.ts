@@ -1,4 +1,5 @@
 import { STATUS_CODES } from "node:http";
+import { isObject, stringifyJson } from "../../lib/json.ts";
 
 /** A response to send: a complete body, or a stream of chunks. */
 export interface SandboxResponse {
@@ -38,11 +39,11 @@ export const utf8JsonResponse = (status: number, value: unknown): SandboxRespons
   complete(
     status,
     { "Content-Type": "application/json; charset=utf-8" },
-    utf8.encode(JSON.stringify(value)),
+    utf8.encode(stringifyJson(value)),
   );
 
 /** An event as an event stream sends it. */
-export const dataLine = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`;
+export const dataLine = (event: unknown): string => `data: ${stringifyJson(event)}\n\n`;
 
 /** Escapes all non-ASCII characters of a JSON text as `\\u`. */
 export const asciiOnly = (json: string): string =>
@@ -53,7 +54,7 @@ const escapeCharacter = (char: string) => `\\u${char.charCodeAt(0).toString(16).
 /** JSON with a space after each comma and colon. */
 export function spaced(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
-  if (value === null || typeof value !== "object") return JSON.stringify(value ?? null);
+  if (!isObject(value)) return stringifyJson(value ?? null);
   const fields: string[] = [];
   for (const [name, field] of Object.entries(value)) {
     if (field !== undefined) fields.push(`${JSON.stringify(name)}: ${spaced(field)}`);

@@ -4,6 +4,7 @@ import { HttpError } from "./response.ts";
 import texts from "./validation-errors.json" with { type: "json" };
 import { atLeast } from "../../lib/version.ts";
 import type { Call } from "./handler.ts";
+import { isNumeric } from "../../lib/exact-number.ts";
 
 /** The rule for a value: a shape of the operations table, with lengths of text and lists. */
 export interface Rule {
@@ -148,7 +149,7 @@ export function pythonText(value: unknown): string {
   if (value === false) return "False";
   if (typeof value === "string") return quote(value);
   if (Array.isArray(value)) return `[${value.map(pythonText).join(", ")}]`;
-  if (typeof value !== "object" || value === null) return String(value ?? "None");
+  if (!isObject(value)) return String(value ?? "None");
   const fields = Object.entries(value).map(
     ([name, field]) => `${quote(name)}: ${pythonText(field)}`,
   );
@@ -175,7 +176,8 @@ const TYPES: Readonly<Record<string, string>> = { string: "str", boolean: "bool"
 export function pythonType(value: unknown): string {
   if (value === null || value === undefined) return "NoneType";
   if (Array.isArray(value)) return "list";
-  if (typeof value === "number") return Number.isInteger(value) ? "int" : "float";
+  if (isNumeric(value))
+    return typeof value === "bigint" || Number.isInteger(value) ? "int" : "float";
   return TYPES[typeof value] ?? "dict";
 }
 

@@ -1,5 +1,6 @@
 import { asciiOnly } from "../protocol/response.ts";
 import type { Basics, SqlValue, Store } from "./sqlite.ts";
+import { stringifyJson, parseJson } from "../../lib/json.ts";
 
 /** A column: its SQL type, and how its values are stored. Null is stored as null. */
 interface Column<T> {
@@ -34,8 +35,8 @@ export const column = {
   /** Any JSON value, stored in the server's spelling: a search in it sees escapes, too. */
   json: <T>(): Column<T> => ({
     sql: "TEXT NOT NULL DEFAULT 'null'",
-    write: (value) => asciiOnly(JSON.stringify(value)),
-    read: (stored) => JSON.parse(stored) as T, // as written
+    write: (value) => asciiOnly(stringifyJson(value)),
+    read: (stored) => parseJson(stored) as T, // as written
   }),
   optional: <T>(of: Column<T>): Column<T | null> => ({
     ...of,

@@ -26,6 +26,7 @@ import {
 } from "./store.ts";
 import type { Snapshot } from "./store.ts";
 import type { backupParams } from "./command.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** How a snapshot is taken. */
 export interface TakeOptions {
@@ -101,7 +102,7 @@ export async function takeSnapshot(
     if (diskProblem(error)) await store.journal.remove();
     throw error;
   });
-  const hash = await put(Buffer.from(JSON.stringify(manifest)));
+  const hash = await put(Buffer.from(stringifyJson(manifest)));
   const taken_at = context.host.now().toISOString();
   const { base_url, name } = manifest.source;
   const bundled = manifest.state.documents;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { CliError, ApiError } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { withoutNulls, isObject, tryParseJson } from "../../../lib/json.ts";
+import { withoutNulls, isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import {
@@ -167,7 +167,7 @@ async function* compareSearches(
     const restored = await find(id, question);
     const before = kb && (await find(original, question));
     // Chunks of the same score come in any order.
-    const [one, other] = [before, restored].map((found) => JSON.stringify(found?.toSorted()));
+    const [one, other] = [before, restored].map((found) => stringifyJson(found?.toSorted()));
     const names = new Set(restored.map(([document]) => document));
     const missing = question.documents.filter((document) => !names.has(document));
     if (before ? one === other : missing.length === 0) continue;

@@ -14,7 +14,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { isUnfinished } from "../../../host/host.ts";
 import type { Files, Host, NamedEntry } from "../../../host/host.ts";
 import { newPathInside, pathInside, readRegular } from "../../../host/safe-path.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { isUuid } from "../../../lib/text.ts";
 import { lockWork, removeUnfinished } from "../../task/files.ts";
@@ -195,7 +195,7 @@ async function readSnapshot(path: string, kbId: string, files: Files): Promise<S
   const value = tryParseJson(new TextDecoder().decode(bytes));
   if (!isObject(value)) return "not valid JSON";
   const { sum, ...snapshot } = value;
-  if (sum !== sha256(JSON.stringify(snapshot))) return "modified after the backup";
+  if (sum !== sha256(stringifyJson(snapshot))) return "modified after the backup";
   if (problemIn(snapshotFields, snapshot, "") !== undefined) return "fields are missing";
   const read = snapshot as unknown as Snapshot;
   if (read.kb.id !== kbId) return "of another knowledge base than its folder";
@@ -233,8 +233,8 @@ export async function writeSnapshot(
   files: Files,
 ): Promise<void> {
   const path = await newPathInside(directory, snapshotPath(snapshot), files);
-  const sum = sha256(JSON.stringify(snapshot));
-  await files.writeAtomic(path, `${JSON.stringify({ ...snapshot, sum })}\n`);
+  const sum = sha256(stringifyJson(snapshot));
+  await files.writeAtomic(path, `${stringifyJson({ ...snapshot, sum })}\n`);
 }
 
 /**

@@ -10,6 +10,7 @@ import { contentHashes, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbProperties, KbState } from "../documents/index.ts";
 import { requireUndamaged } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** The parts of a document that an undo restores, as texts that are equal if the parts are. */
 interface DocumentParts {
@@ -32,7 +33,7 @@ interface TouchedDocument {
 
 /** The values of a document in a fixed order; the mark of its own stored file has no value of its own. */
 const metadataText = ({ metadata, stored }: Pick<DocumentState, "metadata" | "stored">): string =>
-  JSON.stringify(
+  stringifyJson(
     Object.entries(metadata)
       .map(([name, value]) => [
         name,
@@ -47,7 +48,7 @@ const partsOf = (
   content: string | null,
   chunks: readonly StoredChunk[] | undefined,
 ): DocumentParts => ({
-  content: JSON.stringify([document.name, content]),
+  content: stringifyJson([document.name, content]),
   metadata: metadataText(document),
   status: JSON.stringify([document.enabled, document.archived]),
   chunks: chunks ? sha256(chunks.map(chunkHash).join()) : "",
@@ -69,12 +70,12 @@ export async function touchedDocuments(
   const ids = [...new Set([...(left?.keys() ?? []), ...(right?.keys() ?? [])])];
   const pairs = ids
     .map((id) => ({ before: left?.get(id), after: right?.get(id) }))
-    .filter((pair) => JSON.stringify(pair.before) !== JSON.stringify(pair.after));
+    .filter((pair) => stringifyJson(pair.before) !== stringifyJson(pair.after));
   const documents = pairs.flatMap((pair) => [pair.before ?? [], pair.after ?? []].flat());
   await requireUndamaged(directory, { state: { documents } }, context);
   for (const pair of pairs) {
     const parts = [await stored(pair.before), await stored(pair.after)] as const;
-    if (JSON.stringify(parts[0]) !== JSON.stringify(parts[1])) touched.push({ ...pair, parts });
+    if (stringifyJson(parts[0]) !== stringifyJson(parts[1])) touched.push({ ...pair, parts });
   }
   return touched;
 }
@@ -161,7 +162,7 @@ export function settingsBack(
   const made = planBack(before, after);
   const now = planBack(before, current);
   const keyOf = ({ what, name }: Change) => `${what} ${name}`;
-  const left = new Map(made.map((each) => [keyOf(each), JSON.stringify(each.from)]));
+  const left = new Map(made.map((each) => [keyOf(each), stringifyJson(each.from)]));
   const back = now.filter((each) => left.has(keyOf(each)));
   const documents = new Map(after.documents.map((each) => [each.id, each]));
   // With a field, the values go that others have set since.
@@ -173,7 +174,7 @@ export function settingsBack(
         (metadata[name] ?? null) !== (documents.get(id)?.metadata[name] ?? null),
     );
   const conflicts = back.filter(
-    (each) => left.get(keyOf(each)) !== JSON.stringify(each.from) || isFilled(each),
+    (each) => left.get(keyOf(each)) !== stringifyJson(each.from) || isFilled(each),
   );
   return { back, conflicts };
 }

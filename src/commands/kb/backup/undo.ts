@@ -4,7 +4,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Host } from "../../../host/host.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockWork } from "../../task/files.ts";
@@ -184,7 +184,7 @@ async function* restoreDeleted(
 
 const conflictOf = ({ action, what, name, from }: Change): Change => {
   const note =
-    action === "delete" ? "has values that were set since" : `is now ${JSON.stringify(from)}`;
+    action === "delete" ? "has values that were set since" : `is now ${stringifyJson(from)}`;
   return change({ action: "conflict", what, name, note });
 };
 
@@ -254,7 +254,7 @@ function isRecord(value: unknown): value is UndoRecord {
 
 /** Writes a record again, to its file. */
 export const writeRecord = ({ path, ...record }: StoredRecord, { files }: Host): Promise<void> =>
-  files.writeAtomic(path, `${JSON.stringify(record)}\n`, 0o600);
+  files.writeAtomic(path, `${stringifyJson(record)}\n`, 0o600);
 
 /**
  * Takes the snapshot before a command and records it; returns what completes the record when the command has

@@ -1,3 +1,4 @@
+import { isSameValue } from "../../../lib/exact-number.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { own } from "../../../lib/json.ts";
 import {
@@ -214,7 +215,9 @@ function copyChange(
 }
 
 const hasValues = (document: DocumentState, { metadata }: SourceDocument): boolean =>
-  Object.entries(metadata).every(([name, value]) => (own(document.metadata, name) ?? "") === value);
+  Object.entries(metadata).every(([name, value]) =>
+    isSameValue(own(document.metadata, name) ?? "", value),
+  );
 
 /** Is the document disabled and archived if its source is? */
 const hasStatus = ({ enabled, archived }: DocumentState, { exported }: SourceDocument): boolean =>

@@ -1,4 +1,4 @@
-import { isObject, own } from "../../../lib/json.ts";
+import { isObject, own, stringifyJson } from "../../../lib/json.ts";
 import type { FieldState, KbProperties, KbSettings } from "../documents/index.ts";
 import { change } from "./change.ts";
 import type { Change } from "./change.ts";
@@ -80,7 +80,7 @@ function* leafDifferences(
   if (isObject(from) && isObject(to)) {
     for (const key of new Set([...Object.keys(from), ...Object.keys(to)]))
       yield* leafDifferences(`${name}.${key}`, own(from, key), own(to, key));
-  } else if (JSON.stringify(orNull(from)) !== JSON.stringify(orNull(to)))
+  } else if (stringifyJson(orNull(from)) !== stringifyJson(orNull(to)))
     yield { name, from: from ?? null, to: to ?? null };
 }
 

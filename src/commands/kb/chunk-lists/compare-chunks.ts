@@ -1,6 +1,7 @@
 import type { KbSettings } from "../documents/index.ts";
 import { isCarried, chunkHash } from "./stored-chunk.ts";
 import type { StoredChunk, ExistingChunk } from "./stored-chunk.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** What the chunks of a knowledge base can have. */
 export interface ChunkRules {
@@ -185,7 +186,7 @@ const hasSameTexts = (to: StoredChunk, chunk: StoredChunk, { doc_form }: ChunkRu
 
 /** Are these the same words, in whatever order? */
 export const hasSameWords = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && JSON.stringify(a.toSorted()) === JSON.stringify(b.toSorted());
+  a.length === b.length && stringifyJson(a.toSorted()) === stringifyJson(b.toSorted());
 
 /** A difference of two lists of chunks; null if a side lacks the value. */
 export interface ChunkDifference {
@@ -228,8 +229,8 @@ export function* diffChunks(
 function isReordered(a: readonly StoredChunk[], b: readonly StoredChunk[]): boolean {
   const [one, other] = [a.map(chunkHash), b.map(chunkHash)];
   return (
-    JSON.stringify(one) !== JSON.stringify(other) &&
-    JSON.stringify(one.sort()) === JSON.stringify(other.sort())
+    stringifyJson(one) !== stringifyJson(other) &&
+    stringifyJson(one.sort()) === stringifyJson(other.sort())
   );
 }
 
@@ -287,7 +288,7 @@ function* diffPair([a, b]: Pair, summaries: boolean): Generator<ChunkDifference>
     ["attachments", a.attachments, b.attachments, false],
   ];
   for (const [part, left, right, carried] of parts)
-    if (JSON.stringify(left) !== JSON.stringify(right))
+    if (stringifyJson(left) !== stringifyJson(right))
       yield {
         name: part === "content" ? name : `${name} ${part}`,
         a: left,

@@ -1,7 +1,7 @@
 import { ApiError, CliError } from "../../../errors.ts";
 import { backoff, delays, poll } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
-import { isObject, valueAt } from "../../../lib/json.ts";
+import { isObject, valueAt, stringifyJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted } from "../../../lib/text.ts";
 import {
@@ -64,7 +64,7 @@ export async function changeChunks(
     const existing = await collect(readChunks(target, context));
     const steps = firstPhase(planSteps(existing));
     if (steps.length === 0) return counts;
-    const plan = sha256(JSON.stringify(steps));
+    const plan = sha256(stringifyJson(steps));
     if (plan !== last) lost = 0;
     else if (lost === 0) throw notStored(steps, existing.find(({ error }) => error)?.error ?? null);
     last = plan;

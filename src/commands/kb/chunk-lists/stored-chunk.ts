@@ -1,5 +1,5 @@
 import { problemIn } from "../../../api/response.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { countCharacters } from "../../../lib/text.ts";
 import type { Checked, RequiredFields } from "../../../operations/operation.ts";
@@ -42,7 +42,7 @@ export const chunkLine = (chunk: StoredChunk): string => {
   const { attachments } = chunk;
   const children = chunk.children.map((child) => ({ content: child.content, type: child.type }));
   const ordered = { position, content, answer, keywords, enabled, status, summary };
-  return `${JSON.stringify({ ...ordered, children, attachments, hash: chunkHash(chunk) })}\n`;
+  return `${stringifyJson({ ...ordered, children, attachments, hash: chunkHash(chunk) })}\n`;
 };
 
 /** SHA-256 of all that another document can get of a chunk. */

@@ -18,6 +18,7 @@ import type { DocumentState } from "../documents/index.ts";
 import type { chunkImportParams } from "./command.ts";
 import { addedChunk, readSheet, stateOf, wantedChunk } from "./sheet.ts";
 import type { SheetRow } from "./sheet.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** What becomes of a row. */
 interface RowChange {
@@ -137,7 +138,7 @@ const addedBefore = (
 
 const partsThatDiffer = (to: StoredChunk, chunk: ExistingChunk): string =>
   (["content", "answer", "keywords", "enabled", "summary"] as const)
-    .filter((part) => JSON.stringify(to[part]) !== JSON.stringify(chunk[part]))
+    .filter((part) => stringifyJson(to[part]) !== stringifyJson(chunk[part]))
     .join(", ");
 
 async function noticePlan(all: readonly Wanted[], context: Context): Promise<void> {

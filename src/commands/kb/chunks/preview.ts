@@ -20,6 +20,7 @@ import { newestRule } from "../documents/index.ts";
 import type { previewParams, ruleFlags } from "./command.ts";
 import { addFigures, namedFigures, newFigures, previewText, figuresLine } from "./figures.ts";
 import type { ChunkPreview, Splitting } from "./figures.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** A figure of a file with two rules. */
 interface ComparedFigure {
@@ -159,7 +160,7 @@ export const completeRule = (flag: string, rule: unknown): ProcessRule =>
 async function versionFor({ like, server_version: given }: RuleInput, context: Context) {
   if (given !== undefined && !/^\d+\.\d+/.test(given))
     throw usage(
-      `--server-version ${JSON.stringify(given)} is not a version`,
+      `--server-version ${stringifyJson(given)} is not a version`,
       "use a version such as 1.14.2",
     );
   const asked = given === undefined && like !== undefined;

@@ -9,6 +9,7 @@ import { directoryOf, readPlan } from "./read-plan.ts";
 import type { FilePlan } from "./read-plan.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 interface PlanInput extends DocumentFlags {
   readonly file: string;
@@ -83,7 +84,7 @@ async function applyRule(
   context: Context,
 ): Promise<void> {
   if (id === undefined || process_rule === undefined) return;
-  const complete = (rule: unknown) => JSON.stringify(completeRule(`${path}: process_rule`, rule));
+  const complete = (rule: unknown) => stringifyJson(completeRule(`${path}: process_rule`, rule));
   if (complete(process_rule) === complete(await newestRule(id, context))) return;
   const again = commandLine("kb apply", [path], { rewrite: true });
   if (!rewrite || context.options.dryRun)

@@ -1,5 +1,7 @@
+import { isFiniteNumber, isNumeric, typedNumber } from "../../../lib/exact-number.ts";
+import type { Numeric } from "../../../lib/exact-number.ts";
 import { CliError, usage } from "../../../errors.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../lib/json.ts";
 
 export type FieldType = "string" | "number" | "time";
 
@@ -7,7 +9,7 @@ export type FieldType = "string" | "number" | "time";
 export type FieldTypes = ReadonlyMap<string, FieldType>;
 
 /** The value of a metadata field; times are Unix seconds. */
-export type FieldValue = string | number;
+export type FieldValue = string | Numeric;
 
 /** Values of metadata fields, by name. */
 export type FieldValues = Readonly<Record<string, FieldValue>>;
@@ -24,8 +26,8 @@ const datePrefix = /^\s*\d{4}-\d{2}/;
  */
 export function fieldValue(type: FieldType, input: FieldValue): FieldValue | undefined {
   if (type === "string") return String(input);
-  const value = typeof input === "string" && input.trim() === "" ? Number.NaN : Number(input);
-  if (Number.isFinite(value)) return value;
+  const value = typeof input === "string" ? typedNumber(input) : input;
+  if (value !== undefined && isFiniteNumber(value)) return value;
   const ms = type === "time" && datePrefix.test(String(input)) ? Date.parse(String(input)) : NaN;
   return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
 }
@@ -37,7 +39,7 @@ export const invalidFieldValue = (
   value: FieldValue,
 ): CliError =>
   usage(
-    `${place}: ${name}=${JSON.stringify(value)} is not a valid ${type}`,
+    `${place}: ${name}=${stringifyJson(value)} is not a valid ${type}`,
     type === "time" ? "use a time such as 2026-05-01T10:00:00Z, or Unix seconds" : undefined,
   );
 
@@ -82,7 +84,7 @@ export function responseValues(doc_metadata: unknown): readonly ResponseValue[] 
     const { id, name, value } = each;
     if (typeof id !== "string" || typeof name !== "string" || name === "") return [];
     if (typeof value === "boolean") return [{ id, name, value: Number(value) }];
-    const isPlain = typeof value === "string" || typeof value === "number";
+    const isPlain = typeof value === "string" || isNumeric(value);
     return [{ id, name, value: isPlain ? value : null }];
   });
 }

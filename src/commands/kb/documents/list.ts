@@ -1,7 +1,7 @@
 import { usage } from "../../../errors.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
-import { own } from "../../../lib/json.ts";
+import { own, stringifyJson } from "../../../lib/json.ts";
 import { getMetadataOverview, listBuiltInFields } from "../../../operations/metadata.ts";
 import { readColumns } from "../../../operations/operation.ts";
 import type { ColumnKind, Input } from "../../../operations/operation.ts";
@@ -13,6 +13,7 @@ import type { listParams } from "./command.ts";
 import { fieldValue } from "./field-values.ts";
 import type { FieldState } from "./state.ts";
 import type { FieldType } from "./field-values.ts";
+import { isNumeric } from "../../../lib/exact-number.ts";
 
 /** Lists documents, newest first; with conditions, those of all documents that meet them. */
 export async function* run(
@@ -96,7 +97,7 @@ function scopeOf(fields: readonly FieldState[]): Scope<Document> {
     read: (document) => {
       const value = read(document);
       const known = value instanceof Date ? value.getTime() / 1000 : value;
-      const actual = typeof known === "string" ? JSON.stringify(known) : "";
+      const actual = typeof known === "string" ? stringifyJson(known) : "";
       return { value: known ?? undefined, missing: "differs", actual };
     },
   });
@@ -132,6 +133,6 @@ const valueOf =
   (name: string, type: FieldType) =>
   ({ doc_metadata }: Document): unknown => {
     const value = doc_metadata?.find((each) => each.name === name)?.value;
-    const isPlain = typeof value === "string" || typeof value === "number";
+    const isPlain = typeof value === "string" || isNumeric(value);
     return isPlain ? (fieldValue(type, value) ?? value) : undefined;
   };

@@ -14,6 +14,7 @@ import type { RateLimitWaiter } from "./rate-limit.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { syncFields } from "./state.ts";
 import type { DocumentState } from "./state.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 const METADATA_BATCH = 50;
 
@@ -67,7 +68,7 @@ export async function metadataWriter(
     async set(changes, total = changes.length) {
       for (const { values } of changes) {
         for (const [name, value] of Object.entries(values))
-          await ensureField(name, typeof value === "number" ? "number" : "string");
+          await ensureField(name, typeof value === "string" ? "string" : "number");
       }
       const known = await currentFields();
       // A single request needs no place: a task that has one may be waiting for it.
@@ -133,4 +134,4 @@ export async function restoreValues(
 }
 
 const sameValues = (a: object, b: object): boolean =>
-  JSON.stringify(Object.entries(a).toSorted()) === JSON.stringify(Object.entries(b).toSorted());
+  stringifyJson(Object.entries(a).toSorted()) === stringifyJson(Object.entries(b).toSorted());

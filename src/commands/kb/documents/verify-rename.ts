@@ -10,6 +10,7 @@ import type { ResponseValue } from "./field-values.ts";
 import { sendableRule } from "./state.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { renameParams } from "./command.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 export type RenameInput = Input<typeof renameParams>;
 export type DocumentDetail = ResponseOf<typeof getDocument>;
@@ -107,7 +108,7 @@ const stateOf = (document: DocumentDetail): Readonly<Record<string, unknown>> =>
   archived: document.archived,
   "chunk structure": document.doc_form,
   language: document.doc_language,
-  "chunking rule": JSON.stringify(sendableRule(document.document_process_rule)),
+  "chunking rule": stringifyJson(sendableRule(document.document_process_rule)),
 });
 
 function requireSameState(before: DocumentDetail, after: DocumentDetail): void {

@@ -1,7 +1,7 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response.ts";
 import { CliError } from "../../../errors.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../lib/json.ts";
 import { junitText } from "../../../lib/formats/junit.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
@@ -88,7 +88,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   yield report;
   // Written after the report is printed, so that a full disk does not cost it.
   for (const [flag, path, text] of [
-    ["--save", input.save, () => `${JSON.stringify(report.data)}\n`],
+    ["--save", input.save, () => `${stringifyJson(report.data)}\n`],
     ["--junit", input.junit, () => junitText(`kb eval ${kb.name}`, junitCases(results))],
   ] as const) {
     if (path === undefined) continue;

@@ -13,6 +13,7 @@ import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
 import { parseQrels } from "./qrels.ts";
 import type { Qrels } from "./qrels.ts";
+import { isNumeric } from "../../../lib/exact-number.ts";
 
 /** A quotation that a found chunk covers, however the document was split. */
 export interface Quotation {
@@ -235,7 +236,7 @@ function questionOf(
 ): Question | undefined {
   const textIn = (column: string): string | undefined => {
     const value = values[column] ?? undefined;
-    if (typeof value === "number") return String(value);
+    if (isNumeric(value)) return String(value);
     if (value === undefined || typeof value === "string") return value?.trim() || undefined;
     throw unreadable(place, `${column} is not a string`);
   };

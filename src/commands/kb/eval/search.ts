@@ -13,6 +13,7 @@ import { questionOfTest } from "./questions.ts";
 import type { Question, SearchingTest } from "./questions.ts";
 import { searchedText, rateRecords, resolveExpected } from "./rating.ts";
 import type { RatingRules } from "./rating.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** The result of one question. */
 export interface QuestionResult extends ReturnType<typeof rateRecords> {
@@ -117,9 +118,9 @@ export function searchGroups(
       doc_form !== "hierarchical_model" &&
       settings["reranking_enable"] !== true &&
       settings["search_method"] !== "hybrid_search";
-    if (!isOneList) return JSON.stringify(settings);
+    if (!isOneList) return stringifyJson(settings);
     const isScored = settings["search_method"] === "semantic_search";
-    return JSON.stringify([rest, isScored ? [] : [score_threshold, score_threshold_enabled]]);
+    return stringifyJson([rest, isScored ? [] : [score_threshold, score_threshold_enabled]]);
   };
   return [...groupBy(variants, keyOf).values()].map((group) => {
     const widest = group.reduce((one, other) => (other.topK > one.topK ? other : one));

@@ -1,4 +1,4 @@
-import { attempt, isObject, valueAt, own } from "../../../lib/json.ts";
+import { attempt, isObject, valueAt, own, stringifyJson } from "../../../lib/json.ts";
 import { asText, retryOf } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
 import type {
@@ -114,7 +114,7 @@ export function allowedBase(text: string, allowed: readonly AllowedBase[]): Allo
   const base = allowed.find(({ id, name }) => plain === id || plain === name);
   if (base) return base;
   throw notFound(
-    `knowledge base ${JSON.stringify(plain)} is not one of those that this server offers`,
+    `knowledge base ${stringifyJson(plain)} is not one of those that this server offers`,
     `it offers ${allowed.map(({ name }) => name).join(", ")}`,
   );
 }

@@ -1,4 +1,5 @@
 import { usage, notFound, CliError } from "../../../errors.ts";
+import { isNumeric } from "../../../lib/exact-number.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import {
@@ -11,8 +12,10 @@ import {
 import type { MetadataField } from "../../../operations/metadata.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { fieldValue, invalidFieldValue, responseValues } from "../documents/index.ts";
+import type { FieldValue } from "../documents/index.ts";
 import type { Context, RowWork } from "../../task/command-spec.ts";
 import type { metadataSetParams } from "./command.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 type SetInput = Input<typeof metadataSetParams>;
 
@@ -134,12 +137,12 @@ function parseAssignment(assignment: string, fields: Fields): SentValue {
 function cellValue(column: string, cell: unknown, fields: Fields): SentValue | undefined {
   const field = fieldNamed(column, fields);
   if (cell === "" || cell === null) return undefined;
-  if (typeof cell === "string" || typeof cell === "number")
+  if (typeof cell === "string" || isNumeric(cell))
     return typedValue(`column ${column}`, field, cell);
-  throw usage(`column ${column}: ${JSON.stringify(cell)} is not a text or a number`);
+  throw usage(`column ${column}: ${stringifyJson(cell)} is not a text or a number`);
 }
 
-function typedValue(place: string, field: MetadataField, input: string | number): SentValue {
+function typedValue(place: string, field: MetadataField, input: FieldValue): SentValue {
   const value = fieldValue(field.type, input);
   if (value === undefined) throw invalidFieldValue(place, field, input);
   return { id: field.id, name: field.name, value };

@@ -1,7 +1,7 @@
 import { CliError, endOfInput, usage } from "../../../errors.ts";
 import { readRowFile } from "../../../lib/formats/rows-file.ts";
 import { counted } from "../../../lib/text.ts";
-import { valueAt } from "../../../lib/json.ts";
+import { valueAt, stringifyJson } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { noTable } from "../../../output/report-model.ts";
 import type { Report } from "../../../output/report-model.ts";
@@ -21,7 +21,7 @@ export async function* reviewFile(file: string, context: Context): AsyncGenerato
     ...rows,
   ];
   const write = () => {
-    const text = left.map(({ values }) => `${JSON.stringify(values)}\n`).join("");
+    const text = left.map(({ values }) => `${stringifyJson(values)}\n`).join("");
     return writeOutput("<file>", file, text, context.host);
   };
   let [dropped, changed] = [0, 0];

@@ -1,6 +1,6 @@
 import { CliError, usage, notFound, refused } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { isObject, own, valueAt } from "../../../lib/json.ts";
+import { isObject, own, valueAt, stringifyJson } from "../../../lib/json.ts";
 import { getChunk } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
@@ -37,7 +37,7 @@ export async function requireBatch({ input, resolved }: Filling): Promise<Values
   const { dataset_id, batch } = input;
   if (/[^\d.]\.\w{1,5}$/.test(String(batch)))
     throw usage(
-      `invalid batch: ${JSON.stringify(batch)}`,
+      `invalid batch: ${stringifyJson(batch)}`,
       `an upload prints its batch; for a document: ${commandLine("kb doc wait", [String(dataset_id), String(batch)])}`,
     );
   return resolved();
@@ -102,7 +102,7 @@ async function fillFrom(
     const value = (await object(noun))?.[name] ?? undefined;
     if (value === undefined) continue;
     known[name] = value;
-    await trace(`${name} ${JSON.stringify(value)} (from the ${noun})`);
+    await trace(`${name} ${stringifyJson(value)} (from the ${noun})`);
   }
 }
 

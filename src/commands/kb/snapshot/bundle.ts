@@ -4,7 +4,7 @@ import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isBelow, pathInside, readRegular, safePath } from "../../../host/safe-path.ts";
-import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
+import { isObject, tryParseJson, valueAt, stringifyJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { docForms } from "../../../operations/shared.ts";
@@ -61,11 +61,8 @@ export async function writeManifest(
   manifest: Manifest,
   files: Files,
 ): Promise<void> {
-  const sum = sha256(JSON.stringify(manifest));
-  await files.writeAtomic(
-    join(directory, fileName),
-    `${JSON.stringify({ ...manifest, sum }, null, 2)}\n`,
-  );
+  const sum = sha256(stringifyJson(manifest));
+  await files.writeAtomic(join(directory, fileName), `${stringifyJson({ ...manifest, sum }, 2)}\n`);
 }
 
 /** Reads the manifest of an export; undefined if there is none. Throws usage for an invalid one. */
@@ -85,7 +82,7 @@ export async function readManifest(directory: string, files: Files): Promise<Man
   if (![1, 2].includes(value["kb_export"]))
     throw invalid(`version ${value["kb_export"]} is newer than this program`);
   const { sum, ...stored } = value;
-  if (sum !== sha256(JSON.stringify(stored))) throw invalid("modified after the export");
+  if (sum !== sha256(stringifyJson(stored))) throw invalid("modified after the export");
   return checkedManifest(value["kb_export"] === 1 ? withChunkFiles(stored) : stored, invalid);
 }
 

@@ -2,6 +2,7 @@ import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { pathFilter, pathProblem } from "./paths.ts";
 import type { Source, SourceEntry, SourceObject } from "./source.ts";
+import { isNumeric } from "../../../lib/exact-number.ts";
 
 /**
  * A collection as BEIR has it: JSON Lines with `_id`, `title` and `text`, a document each, whose path is its `_id`. Its
@@ -17,7 +18,7 @@ export function corpusSource(file: string, { host: { files } }: Context): Source
       const entries = rows.map(({ values, line }): SourceEntry => {
         const { _id: id, title, text } = values;
         const place = `${file} line ${line}`;
-        if ((typeof id !== "string" && typeof id !== "number") || typeof text !== "string")
+        if ((typeof id !== "string" && !isNumeric(id)) || typeof text !== "string")
           throw unreadable(
             place,
             "a document has _id and text",

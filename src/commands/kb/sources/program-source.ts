@@ -12,6 +12,7 @@ import { bytesFrom, outputOf, programFailed, sourceError } from "./program.ts";
 import type { Program } from "./program.ts";
 import { unsure } from "./source.ts";
 import type { Source, SourceObject } from "./source.ts";
+import { isNumeric } from "../../../lib/exact-number.ts";
 
 /** Limits of what a program may print. */
 const MAX_LINE = 2 ** 20;
@@ -172,7 +173,7 @@ const withoutEmpty = (values: Readonly<Record<string, string | undefined>>): Fie
   );
 
 function valuesIn(metadata: unknown, wrong: (what: string) => Error): FieldValues {
-  const isValue = (value: unknown) => typeof value === "string" || Number.isFinite(value);
+  const isValue = (value: unknown) => typeof value === "string" || isNumeric(value);
   if (!isObject(metadata) || !Object.values(metadata).every(isValue))
     throw wrong("metadata is not an object of texts and numbers");
   const reserved = Object.keys(metadata).find((name) => !isCustomField(name));

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { usage } from "../../../errors.ts";
-import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
+import { isObject, tryParseJson, valueAt, stringifyJson } from "../../../lib/json.ts";
 import { shortened } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { plainSender } from "../../task/plain-sender.ts";
@@ -178,7 +178,7 @@ function callerOf(send: ReturnType<typeof plainSender>, context: Context): Serve
           method: "POST",
           url,
           headers: { "content-type": "application/json" },
-          body: { kind: "json", text: JSON.stringify(body) },
+          body: { kind: "json", text: stringifyJson(body) },
         } as const)
       : ({ method: "GET", url, headers: {} } as const);
     const { status, body: received } = await send(request);

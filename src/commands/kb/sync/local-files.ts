@@ -5,7 +5,7 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/text.ts";
 import type { SourceDocument } from "../changes/index.ts";
 import { isKnownToHold, syncFields } from "../documents/index.ts";
-import type { DocumentState } from "../documents/index.ts";
+import type { DocumentState, FieldValue } from "../documents/index.ts";
 import {
   contentFixes,
   pointerProblem,
@@ -22,6 +22,7 @@ import type {
   SourceObject,
 } from "../sources/index.ts";
 import type { Spool } from "./spool.ts";
+import { isNumeric } from "../../../lib/exact-number.ts";
 
 /** Which files of a directory to sync, and under which path. */
 export interface Selection extends FileFilter {
@@ -222,8 +223,8 @@ const plainValues = (values: Readonly<Record<string, unknown>>): LocalFile["meta
     }),
   );
 
-function plainValue(value: unknown): string | number | undefined {
-  if (typeof value === "string" || typeof value === "number") return value;
+function plainValue(value: unknown): FieldValue | undefined {
+  if (typeof value === "string" || isNumeric(value)) return value;
   if (typeof value === "boolean") return String(value);
   if (value instanceof Date) return Math.floor(value.getTime() / 1000);
   if (Array.isArray(value)) return value.map((each) => String(plainValue(each) ?? "")).join(", ");

@@ -2,7 +2,7 @@ import { invalidResponse } from "../../../api/response.ts";
 import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
-import { isObject, own, valueAt } from "../../../lib/json.ts";
+import { isObject, own, valueAt, stringifyJson } from "../../../lib/json.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Segmentation } from "../../../splitting/pieces.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
@@ -117,7 +117,7 @@ export async function armsOf(
     const arm = { ...(scales ? sameLength(variant, rule, today) : variant), rule };
     if (seen.has(identity(arm))) continue;
     seen.add(identity(arm));
-    const words = rulePartsOf(entry).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+    const words = rulePartsOf(entry).map(([name, value]) => `${name}=${stringifyJson(value)}`);
     arms.push({ ...arm, label: [...words, variant.label].filter(Boolean).join(" ") });
   }
   if (arms.length > MAX_ARMS)
@@ -174,7 +174,7 @@ function ruleOf(entry: ArmEntry, now: unknown): ProcessRule | undefined {
       const isText = typeof value === "string" && value !== "";
       if (least === "a text" ? !isText : !isWhole || Number(value) > 4000)
         throw usage(
-          `--arms: ${name} is ${JSON.stringify(value)}, not ${least === "a text" ? least : `a whole number from ${least} to 4000`}`,
+          `--arms: ${name} is ${stringifyJson(value)}, not ${least === "a text" ? least : `a whole number from ${least} to 4000`}`,
         );
       values[part] = value;
     }

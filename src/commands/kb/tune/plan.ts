@@ -2,7 +2,7 @@ import { requireField } from "../../../api/response.ts";
 import { refused, usage } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
-import { valueAt } from "../../../lib/json.ts";
+import { valueAt, stringifyJson } from "../../../lib/json.ts";
 import { counted } from "../../../lib/text.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
@@ -52,7 +52,7 @@ export async function planTuning(input: TuneInput, context: Context): Promise<Tu
   const { arms, bases, embedded, left } = withinEmbedded(kb, all, input.max_embedded);
   const today = todayArm({ settings });
   // One search serves all arms that differ in the length of the list alone.
-  const byRule = groupBy([today, ...arms], ({ rule }) => JSON.stringify(rule));
+  const byRule = groupBy([today, ...arms], ({ rule }) => stringifyJson(rule));
   const lists = [...byRule.values()].flatMap((same) =>
     searchGroups(same, formOf(same[0]?.rule, kb)),
   );
@@ -139,7 +139,7 @@ function withinEmbedded(kb: KnowledgeBase, arms: readonly Arm[], most: number | 
   const kept = new Set<string>();
   let embedded = 0;
   for (const { rule } of arms) {
-    const key = JSON.stringify(rule);
+    const key = stringifyJson(rule);
     if (!rule || kept.has(key)) continue;
     const { max_tokens, chunk_overlap } =
       rule.rules.subchunk_segmentation ?? rule.rules.segmentation;
@@ -150,7 +150,7 @@ function withinEmbedded(kb: KnowledgeBase, arms: readonly Arm[], most: number | 
     kept.add(key);
     embedded += size;
   }
-  const fitting = arms.filter(({ rule }) => !rule || kept.has(JSON.stringify(rule)));
+  const fitting = arms.filter(({ rule }) => !rule || kept.has(stringifyJson(rule)));
   if (fitting.length === 0)
     throw usage(`--max-embedded ${most} is too few for any of the chunking rules`);
   const left = arms.length - fitting.length;

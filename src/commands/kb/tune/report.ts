@@ -10,6 +10,7 @@ import type { TuneFinding } from "./halving.ts";
 import { costText } from "./plan.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import type { SearchTrial } from "./trial.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** Shares of the context of today at which the front shows arms. */
 const shares = [1, 2, 3, 4, 5, 6, 7, 8].map((eighths) => eighths / 8);
@@ -155,7 +156,7 @@ function reasons({ plan, input, finding, applied }: Tuning): string[] {
   if (verdict !== "better") return [`${winner.label} looked best on the ${tuned} to tune with`];
   if (applied) return ["the search settings are changed"];
   if (winner.rule) {
-    const rule = JSON.stringify(winner.rule);
+    const rule = stringifyJson(winner.rule);
     return [
       `its documents have to be split and indexed again with the rule ${rule}`,
       ...(input.save === undefined
@@ -165,7 +166,7 @@ function reasons({ plan, input, finding, applied }: Tuning): string[] {
         : []),
     ];
   }
-  const model = { "retrieval-model": JSON.stringify(winner.settings) };
+  const model = { "retrieval-model": stringifyJson(winner.settings) };
   return [`to apply: ${commandLine("kb update", [plan.kb.id], model)}`];
 }
 

@@ -12,6 +12,7 @@ import { findKb } from "../knowledge/index.ts";
 import { exportBundle, importBundle, importNotePath, readManifest } from "../snapshot/index.ts";
 import type { Arm } from "./arms.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /**
  * The temporary knowledge bases of a journal, by name, as far as they were not removed: a name is there before the
@@ -69,7 +70,7 @@ async function temporaryBase(
   journal: Journal,
   context: Context,
 ): Promise<string> {
-  const key = sha256(JSON.stringify([await context.api.baseUrl(), dataset_id, rule])).slice(0, 20);
+  const key = sha256(stringifyJson([await context.api.baseUrl(), dataset_id, rule])).slice(0, 20);
   const [known, noted] = [...notedBases(journal)].find(([name]) => name.includes(key)) ?? [];
   const filled = known && noted && (await idOf(known, noted, context));
   if (filled !== undefined) return filled;
@@ -147,7 +148,7 @@ export function searchedBases(
   };
   const bases = new Map<string, Promise<SearchedBase>>();
   return (arm) => {
-    const key = JSON.stringify(arm.rule ?? null);
+    const key = stringifyJson(arm.rule ?? null);
     const base = bases.get(key) ?? open(arm);
     bases.set(key, base);
     return base;

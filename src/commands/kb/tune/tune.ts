@@ -22,6 +22,7 @@ import { planReport, tuningReport } from "./report.ts";
 import { removeBases, tunePaths } from "./temporary.ts";
 import { searchTrial, TimeOver } from "./trial.ts";
 import type { SearchTrial } from "./trial.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /**
  * Finds better settings and proves them. Searches are in a journal until the report is printed, so that the
@@ -131,7 +132,7 @@ async function keyOf(plan: TunePlan, input: TuneInput, context: Context): Promis
     [...question.grades],
   ]);
   const rules = [measure, relevant_from, document_field, retrieval_model_dict];
-  return sha256(JSON.stringify([plan.arms, questions, documents, rules]));
+  return sha256(stringifyJson([plan.arms, questions, documents, rules]));
 }
 
 /**

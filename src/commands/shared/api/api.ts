@@ -1,6 +1,5 @@
 import { readText } from "../../../api/exchange.ts";
 import type { HttpResponse } from "../../../api/exchange.ts";
-import { inexactNotice, parseNumbers } from "../../../api/response.ts";
 import type { HttpRequest } from "../../../api/request.ts";
 import { eachEvent, readEvents } from "../../../api/sse.ts";
 import { CliError, usage } from "../../../errors.ts";
@@ -11,10 +10,9 @@ import { parseFields } from "./fields.ts";
 import type { Fields } from "./fields.ts";
 import type { apiParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import type { OnInexact, ParsedNumbers } from "../../../api/response.ts";
 import { newCounter, readPage, readPages, sortField } from "../../../api/pages.ts";
 import { collect, oneByOne } from "../../../lib/collect.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, jsonOrText, stringifyJson } from "../../../lib/json.ts";
 import { operations } from "../../../operations/index.ts";
 import { isList, methodAndPath } from "../../../operations/operation.ts";
 import { requireAll } from "../../task/row-counts.ts";
@@ -71,7 +69,7 @@ function buildRequest(method: string, input: ApiInput, fields: Fields | undefine
     if (input.input !== undefined) throw usage(`${method} has no body: --input is not allowed`);
     return { method, url: withQuery(path, fields ?? {}), headers };
   }
-  const text = input.input ?? (fields && JSON.stringify(fields));
+  const text = input.input ?? (fields && stringifyJson(fields));
   if (text === undefined) return { method, url: path, headers };
   return {
     method,
@@ -86,7 +84,7 @@ function withQuery(path: string, query: Fields): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     for (const item of Array.isArray(value) ? (value as unknown[]) : [value]) {
-      search.append(name, typeof item === "string" ? item : JSON.stringify(item));
+      search.append(name, typeof item === "string" ? item : stringifyJson(item));
     }
   }
   return search.size === 0 ? path : `${path}${path.includes("?") ? "&" : "?"}${search}`;
@@ -139,7 +137,7 @@ function headText({ status, headers }: HttpResponse): string {
 
 async function* responseValues(
   { headers, body }: HttpResponse,
-  { host, options, notice }: Context,
+  { host, options }: Context,
 ): AsyncGenerator<unknown> {
   const type = headers["content-type"] ?? "application/json";
   const { isTTY } = host.stdout;
@@ -163,7 +161,7 @@ async function* responseValues(
     return;
   }
   const text = await readText(body);
-  if (text !== "") yield await jsonOrText(text, inexactNotice(notice));
+  if (text !== "") yield jsonOrText(text);
 }
 
 type Query = Readonly<Record<string, string>>;
@@ -172,19 +170,18 @@ type Query = Readonly<Record<string, string>>;
 async function* allPages(
   { method, url }: HttpRequest,
   send: (query: Query) => Promise<HttpResponse>,
-  { options, notice }: Context,
+  { options }: Context,
 ): AsyncGenerator<unknown> {
   if (method !== "GET") throw usage("--all is only for lists: use the method GET");
   const query = new URLSearchParams(url.split("?")[1]);
   const position = ["page", "last_id", "first_id"].find((name) => query.has(name));
   if (position !== undefined) throw usage(`--all cannot be used with ${position}`);
   const limit = query.get("limit");
-  const onInexact = inexactNotice(notice);
   const read = async (paging: Query): Promise<unknown> => {
     const { limit: pageSize = "", ...rest } = paging;
     // A limit from the command line is already in the URL.
     const response = await send(limit === null ? { ...rest, limit: pageSize } : rest);
-    return jsonOrText(await readText(response.body), onInexact);
+    return jsonOrText(await readText(response.body));
   };
 
   const row = listOperation(url);
@@ -204,18 +201,6 @@ async function* allPages(
   if (options.format === "jsonl") yield* oneByOne(pages);
   else yield await collect(oneByOne(pages));
   requireAll(progress);
-}
-
-/** JSON with exact numbers, or the text itself if it is not JSON. */
-async function jsonOrText(text: string, onInexact: OnInexact): Promise<unknown> {
-  let parsed: ParsedNumbers;
-  try {
-    parsed = parseNumbers(text);
-  } catch {
-    return text;
-  }
-  await onInexact(parsed.inexact);
-  return parsed.value;
 }
 
 /** Page size that all lists of the service API allow (server §5). */

@@ -1,7 +1,7 @@
 import { CliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { bytesOf } from "../../../lib/collect.ts";
-import { define, isObject } from "../../../lib/json.ts";
+import { define, isObject, parseJson } from "../../../lib/json.ts";
 
 /** Fields by name; values are JSON. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -89,7 +89,7 @@ function lastOpenItem(list: readonly unknown[], key: string): unknown {
 /** JSON literals and numbers, unless a number would lose digits; otherwise text. */
 function typedValue(text: string | undefined): unknown {
   if (text === undefined || !/^(true|false|null|-?(0|[1-9]\d*)(\.\d+)?)$/.test(text)) return text;
-  const value = JSON.parse(text) as unknown;
+  const value = parseJson(text) as unknown;
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? text : value;
 }
 

@@ -3,6 +3,7 @@ import type { CallToolResult, TextContent } from "@modelcontextprotocol/server";
 import { CliError, exitCodes, errorJson } from "../../../errors.ts";
 import { replaceCommands } from "../../../lib/command-line.ts";
 import type { OfferedTool } from "./schema.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** Field of `_meta` of everything that holds text of documents, applications or the server. */
 export const untrustedMark = { "kb-wf/untrusted": true } as const;
@@ -30,7 +31,7 @@ export const structuredResult = (
   { text, notices = [] }: { readonly text?: string; readonly notices?: readonly string[] } = {},
 ): CallToolResult => ({
   content: [
-    untrustedText(text ?? JSON.stringify(value, undefined, 1)),
+    untrustedText(text ?? stringifyJson(value, 1)),
     // Notices name objects of the server.
     ...(notices.length > 0 ? [untrustedText(`notes:\n${notices.join("\n")}`)] : []),
   ],
@@ -83,7 +84,7 @@ export async function errorResult(
   ];
   const cause = [
     `cause: ${error.message}`,
-    ...(json["details"] === null ? [] : [`details: ${JSON.stringify(json["details"])}`]),
+    ...(json["details"] === null ? [] : [`details: ${stringifyJson(json["details"])}`]),
   ];
   return {
     content: [

@@ -1,6 +1,6 @@
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { usage } from "../../../errors.ts";
-import { own } from "../../../lib/json.ts";
+import { own, stringifyJson } from "../../../lib/json.ts";
 import { structuredResult } from "./results.ts";
 import { objectSchema, readingTool } from "./schema.ts";
 import type { OfferedTool } from "./schema.ts";
@@ -42,9 +42,9 @@ export function callOf(
 ): string | undefined {
   const isIn = (tools: readonly OfferedTool[], wanted: string) =>
     tools.some((tool) => tool.name === wanted);
-  if (isIn(listed, name)) return `tool ${name} with ${JSON.stringify(values)}`;
+  if (isIn(listed, name)) return `tool ${name} with ${stringifyJson(values)}`;
   if (!isIn(listed, CALL) || !isIn(all, name)) return undefined;
-  return `tool ${CALL} with ${JSON.stringify({ name, arguments: values })}`;
+  return `tool ${CALL} with ${stringifyJson({ name, arguments: values })}`;
 }
 
 const MOST_FOUND = 8;

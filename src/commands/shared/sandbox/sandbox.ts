@@ -13,6 +13,7 @@ import type { Fault } from "../../../sandbox/protocol/faults.ts";
 import { SilentExit } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { sandboxParams } from "./command.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 type SandboxInput = Input<typeof sandboxParams>;
 
@@ -215,7 +216,7 @@ function requestLog(path: string | undefined, { host, notice }: Context) {
   return {
     add({ time, method, path: route, status, ms, app, dataset }: RequestRecord): void {
       const fields = { time, method, path: route, status, ms, app, dataset };
-      last = last.then(() => write(`${JSON.stringify(fields)}\n`));
+      last = last.then(() => write(`${stringifyJson(fields)}\n`));
     },
     written: () => last,
   };

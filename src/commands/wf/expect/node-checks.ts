@@ -4,6 +4,7 @@ import { isSuccess } from "../../../runs/outcome.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
 import { meetsLimit, readAmount, readDuration, readTimeLimit } from "../../conditions/index.ts";
 import type { ConditionReader, Forms, Limit, Result } from "../../conditions/index.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** The name of nodes in a sentence: a title or ID, or a type. */
 interface NodeName {
@@ -205,7 +206,7 @@ const MAX_QUOTED = 200;
 
 /** Server text in quotes on one line, truncated if long. */
 export function quoted(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
+  const text = stringifyJson(value) ?? "nothing";
   const start = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
   return start.replace(
     /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,

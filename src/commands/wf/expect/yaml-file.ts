@@ -1,7 +1,7 @@
 import type { Node } from "yaml";
 import type { Files } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { own } from "../../../lib/json.ts";
+import { own, stringifyJson } from "../../../lib/json.ts";
 import type { Expectation } from "./run-scope.ts";
 import { readYamlNodes } from "./yaml-nodes.ts";
 import type { Keys, YamlNodes } from "./yaml-nodes.ts";
@@ -68,7 +68,7 @@ function formerKeys({ boolean, entries, items, json, keys, text }: YamlNodes): K
   const pattern = (source: string) =>
     /^\/.*\/\w*$/s.test(source) ? source : String(new RegExp(source)); // with escaped slashes
   const claims: Keys<string> = {
-    equals: (value) => [`is ${JSON.stringify(json(value))}`],
+    equals: (value) => [`is ${stringifyJson(json(value))}`],
     contains: (part) => [`contains ${quoted(part)}`],
     matches: (source) => [`matches ${pattern(text(source))}`],
     exists: (expected) => [boolean(expected) ? "exists" : "does not exist"],

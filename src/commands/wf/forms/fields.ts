@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { usage } from "../../../errors.ts";
 import { shellQuote } from "../../../lib/command-line.ts";
-import { define, isObject, own } from "../../../lib/json.ts";
+import { define, isObject, own, stringifyJson, parseJson } from "../../../lib/json.ts";
 import type { FormInput } from "../../../operations/forms.ts";
 import { requireNear } from "../../../host/safe-path.ts";
 import { uploadFile } from "../../../operations/files.ts";
@@ -184,13 +184,13 @@ const placeholders: Readonly<Record<string, string>> = {
 function checkValue(field: Field, value: unknown): void {
   const { variable: name, max, options } = field;
   if (options.length > 0 && !options.includes(String(value)))
-    throw usage(`input ${name}: ${JSON.stringify(value)} is not one of ${options.join(", ")}`);
+    throw usage(`input ${name}: ${stringifyJson(value)} is not one of ${options.join(", ")}`);
   if (max !== undefined && typeof value === "string" && [...value].length > max)
     throw usage(`input ${name} has ${[...value].length} characters (maximum ${max})`);
   if (max !== undefined && Array.isArray(value) && value.length > max)
     throw usage(`input ${name} has ${value.length} files (maximum ${max})`);
   if (field.control === "number" && !Number.isFinite(Number(value)))
-    throw usage(`input ${name}: ${JSON.stringify(value)} is not a number`);
+    throw usage(`input ${name}: ${stringifyJson(value)} is not a number`);
 }
 
 /** Parses numbers, booleans, files and JSON by the field; everything else stays text. */
@@ -211,15 +211,15 @@ function parseValue(field: Field, text: string): unknown {
     case "file-list":
       return parseFile(field, text);
     case "json_object":
-      return parseJson(variable, text);
+      return jsonOf(variable, text);
     default:
       return text;
   }
 }
 
-function parseJson(variable: string, text: string, hint?: string): unknown {
+function jsonOf(variable: string, text: string, hint?: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text);
   } catch {
     throw usage(`input ${variable}: invalid JSON`, hint);
   }
@@ -243,7 +243,7 @@ function parseFile({ variable, files }: Field, text: string): unknown {
     const type = typeOf(variable, new URL(text).pathname, files);
     return { type, transfer_method: "remote_url", url: text };
   }
-  return parseJson(
+  return jsonOf(
     variable,
     text,
     `to upload a file: --input ${variable}=@path; JSON needs type, transfer_method and upload_file_id`,

@@ -1,5 +1,5 @@
 import { ApiError, CliError, usage } from "../../../errors.ts";
-import { isObject, own, tryParseJson } from "../../../lib/json.ts";
+import { isObject, own, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { getForm, submitForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
 import type { Form } from "../../../runs/outcome.ts";
@@ -161,7 +161,7 @@ export async function readAnswers(
     if (!isObject(value)) throw wrong("not a JSON object");
     const { action, inputs = {}, node, ...others } = value;
     const [other] = Object.keys(others);
-    if (other !== undefined) throw wrong(`unknown field ${JSON.stringify(other)}`);
+    if (other !== undefined) throw wrong(`unknown field ${stringifyJson(other)}`);
     if (typeof action !== "string") throw wrong("action is missing");
     if (!isObject(inputs)) throw wrong("inputs is not an object");
     if (node !== undefined && typeof node !== "string") throw wrong("node is not a string");

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { Journal } from "../../../lib/journal.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../lib/json.ts";
 import type { ExportBase, ExportTarget } from "./export-target.ts";
 import type { KnownLog } from "./query.ts";
 
@@ -108,7 +108,7 @@ export function isSame({ start }: LeftoverExport, now: Readonly<Record<string, u
   const elapsed = Number(now["clock"]) - Number(start["clock"]);
   return Object.keys(now).every((name) => {
     const [before, after] = [start[name], now[name]];
-    if (name === "clock" || JSON.stringify(before) === JSON.stringify(after)) return true;
+    if (name === "clock" || stringifyJson(before) === stringifyJson(after)) return true;
     const isTime = (name === "since" || name === "until") && before !== null && after !== null;
     return isTime && Math.abs(Number(after) - Number(before) - elapsed) <= 1;
   });

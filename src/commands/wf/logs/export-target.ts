@@ -3,7 +3,7 @@ import { usage } from "../../../errors.ts";
 import type { Files, Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { csvLines } from "../../../lib/formats/csv.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import type { Context, Formulas } from "../../task/command-spec.ts";
 import type { Application } from "../app/index.ts";
@@ -116,7 +116,7 @@ export interface ExportState {
 const STATE_KIND = "wf logs export";
 
 export const stateText = (state: ExportState): string =>
-  `${JSON.stringify({ state_of: STATE_KIND, ...state }, null, 2)}\n`;
+  `${stringifyJson({ state_of: STATE_KIND, ...state }, 2)}\n`;
 
 /** Reads the state of the previous export; undefined without one. Throws `usage` for any other file. */
 export async function readState(path: string, files: Files): Promise<ExportState | undefined> {
@@ -161,7 +161,7 @@ export function checkState(
     );
   }
   const names = Object.keys({ ...options, ...currentOptions });
-  const textOf = (value: unknown) => (value === undefined ? "nothing" : JSON.stringify(value));
+  const textOf = (value: unknown) => (value === undefined ? "nothing" : stringifyJson(value));
   const name = names.find((each) => textOf(options[each]) !== textOf(currentOptions[each]));
   if (name === undefined) return;
   throw other(
@@ -220,10 +220,10 @@ export async function logLines(
 }
 
 const jsonLine = ({ log, detail }: DetailedLog): string =>
-  `${JSON.stringify(detail === undefined ? log : { ...log, run_detail: detail })}\n`;
+  `${stringifyJson(detail === undefined ? log : { ...log, run_detail: detail })}\n`;
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (value instanceof Date) return value.toISOString().replace(".000Z", "Z");
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : stringifyJson(value);
 }

@@ -26,6 +26,7 @@ import type { OfferedApplication } from "./applications.ts";
 import type { QuestionState } from "./pauses.ts";
 import { answerTool, applicationTool, appOf, appProperty, needsApp } from "./run-tools.ts";
 import type { RunSetting } from "./run-tools.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** Requests that run applications, which is what the server is for. */
 const runs: ReadonlySet<string> = new Set(
@@ -71,7 +72,7 @@ export async function run(
     // The tool follows the run, too, so it needs its ID.
     if (name === "form_submit" && listed.some((tool) => tool.name === "answer")) {
       const { token: form_token, action } = call?.values ?? {};
-      return `tool answer with the run_id and ${JSON.stringify({ ...named, form_token, action })}`;
+      return `tool answer with the run_id and ${stringifyJson({ ...named, form_token, action })}`;
     }
     // Events show what a paused run waits for.
     if (name === "events") return callOf("form_list", named, tools, listed);

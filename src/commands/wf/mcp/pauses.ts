@@ -9,6 +9,7 @@ import { structuredResult } from "../../shared/mcp/index.ts";
 import type { UserReply } from "../../shared/mcp/index.ts";
 import { formFields } from "../forms/index.ts";
 import type { Field } from "../forms/index.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** A run that is paused, and the application that it belongs to. */
 export interface PausedRun {
@@ -46,7 +47,7 @@ export async function pausedResult(
   const next =
     call === undefined
       ? "It waits for input that cannot be given here."
-      : `Ask your user, then answer with the tool answer: ${JSON.stringify(call)}`;
+      : `Ask your user, then answer with the tool answer: ${stringifyJson(call)}`;
   const lead = `The run ${runId} is paused, waiting for human input. ${next}`;
   return { ...result, content: [{ type: "text", text: lead }, ...result.content] };
 }

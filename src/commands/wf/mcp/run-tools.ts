@@ -1,5 +1,5 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
-import { isObject, own } from "../../../lib/json.ts";
+import { isObject, own, stringifyJson } from "../../../lib/json.ts";
 import { getForm } from "../../../operations/forms.ts";
 import { sendMessage, createCompletion } from "../../../operations/chats.ts";
 import { asText } from "../../../operations/operation.ts";
@@ -273,9 +273,7 @@ const readOutputs = async (workflow_run_id: string, { api }: Context): Promise<u
 function shownOutputs(outputs: unknown): string {
   const values = isObject(outputs) ? Object.values(outputs) : [];
   const [only] = values;
-  return values.length === 1 && typeof only === "string"
-    ? only
-    : JSON.stringify(outputs ?? {}, undefined, 1);
+  return values.length === 1 && typeof only === "string" ? only : stringifyJson(outputs ?? {}, 1);
 }
 
 /** ms between two signs of life of a run without events. */

@@ -13,6 +13,7 @@ import { nodeDetails, pairNodes, tableOf } from "./executions.ts";
 import type { NodePair, NodeSide, SectionColumn } from "./executions.ts";
 import { loadTrace } from "./read.ts";
 import type { LoadedTrace } from "./read.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** Compares two runs. With `exit_code`, throws `gate` as a result if they may differ. */
 export async function* run(
@@ -293,7 +294,7 @@ const shownTexts = ({ a, b }: JsonDifference): readonly [Cell, Cell] =>
 
 function textOf(value: unknown): string | null {
   if (value === undefined) return null;
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : stringifyJson(value);
 }
 
 const textSection = (texts: readonly [a: string, b: string]): Section => ({

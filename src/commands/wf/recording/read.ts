@@ -2,7 +2,7 @@ import { CliError, diskProblem, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { linesOf } from "../../../lib/formats/lines.ts";
 import type { Line } from "../../../lib/formats/lines.ts";
-import { attempt, isObject } from "../../../lib/json.ts";
+import { attempt, isObject, stringifyJson, parseJson } from "../../../lib/json.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
@@ -224,7 +224,7 @@ export class RecordingReader {
 
   /** Returns the event, undefined for the head or the end, or what is wrong with the line. */
   private parse({ number, text }: Line): RecordedEvent | undefined | string {
-    const value = attempt((): unknown => JSON.parse(text));
+    const value = attempt((): unknown => parseJson(text));
     if (!isObject(value)) return value === undefined ? "invalid JSON" : notEvent;
     const { event, recording, end } = value;
     if (isObject(event)) {
@@ -266,7 +266,7 @@ const notEvent = "not an event";
 function rawIn(line: string, value: Readonly<Record<string, unknown>>): string {
   const own =
     Object.keys(value).length === 2 ? /^\{"at":[\d.]+,"event":(.*)\}\s*$/s.exec(line) : null;
-  return own?.[1] ?? JSON.stringify(value["event"]);
+  return own?.[1] ?? stringifyJson(value["event"]);
 }
 
 /** The server's time of an event in ms, in whole seconds. */

@@ -12,6 +12,7 @@ import type { Context } from "../../task/command-spec.ts";
 import type { FollowResult } from "../../../follow/follow.ts";
 import { saveRun } from "../runs/index.ts";
 import type { recordingParams } from "./command.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /*
  * A recording is JSON Lines:
@@ -63,7 +64,7 @@ export class RecordingLines {
         started_at: new Date(time).toISOString(),
         ...(redact && { redacted: true }),
       };
-      lines = `${JSON.stringify(head)}\n`;
+      lines = `${stringifyJson(head)}\n`;
     }
     this.startedAt ??= time;
     // The order of events survives a clock that is set back.
@@ -77,7 +78,7 @@ export class RecordingLines {
 
   /** The last line; none without events. */
   end(end: RecordingEnd): string {
-    return this.isEmpty ? "" : `${JSON.stringify({ end })}\n`;
+    return this.isEmpty ? "" : `${stringifyJson({ end })}\n`;
   }
 }
 

@@ -1,5 +1,5 @@
 import { ApiError } from "../../../errors.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../lib/json.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
 import { requireKind } from "../app/index.ts";
 import {
@@ -130,5 +130,5 @@ function sameCommand(input: RunInput, { options }: Context): string {
 function flagValue(value: unknown): string | true | readonly string[] {
   if (value === true || typeof value === "string") return value;
   const isTexts = Array.isArray(value) && value.every((each) => typeof each === "string");
-  return isTexts ? value : JSON.stringify(value);
+  return isTexts ? value : stringifyJson(value);
 }

@@ -2,7 +2,7 @@ import { eachEvent } from "../../../api/sse.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../lib/json.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import { eventFields } from "../../../lib/server-event.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -101,7 +101,7 @@ export async function* run(typed: RunInput, context: Context): AsyncGenerator<un
   if (record && output === undefined) yield record;
   if (output !== undefined && hasOutput(record?.outputs, output)) {
     const value = record.outputs[output];
-    yield typeof value === "string" ? value : JSON.stringify(value);
+    yield typeof value === "string" ? value : stringifyJson(value);
   }
   await evaluation.report();
   // The outcome takes precedence over a missing output.

@@ -1,7 +1,7 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, notFound, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { NEWEST, shortened } from "../../../lib/text.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
@@ -202,4 +202,4 @@ const MAX_INPUT = 40;
 
 /** An input as one line shows it: `query=hello`. */
 export const shownInput = ([name, value]: readonly [string, unknown]): string =>
-  shortened(`${name}=${typeof value === "string" ? value : JSON.stringify(value)}`, MAX_INPUT);
+  shortened(`${name}=${typeof value === "string" ? value : stringifyJson(value)}`, MAX_INPUT);

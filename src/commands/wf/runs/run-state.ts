@@ -6,7 +6,7 @@ import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { isEnded, raiseOutcome } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { attempt, isObject, tryParseJson } from "../../../lib/json.ts";
+import { attempt, isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 
 /** `wf wait`: waits for the end of a run or a pause, yields its record, and throws its outcome. */
 export const runWait = {
@@ -91,9 +91,9 @@ export async function saveRun(
     await files.makeDirectory(directory, 0o700);
     const { names, saved, base_url } = await load(run, context);
     const merged: SavedRun = { ...saved, ...facts, base_url };
-    if (saved && JSON.stringify(merged) === JSON.stringify(saved)) return;
+    if (saved && stringifyJson(merged) === stringifyJson(saved)) return;
     const path = join(directory, `${now().getTime()}${suffixOf(run)}`);
-    await files.writeAtomic(path, `${JSON.stringify(merged)}\n`, 0o600);
+    await files.writeAtomic(path, `${stringifyJson(merged)}\n`, 0o600);
     // Another process may remove the same files.
     for (const old of names.slice(MAX_FILES - 1)) await files.remove(join(directory, old));
   } catch (error) {

@@ -21,6 +21,7 @@ import { addToHistory, historyOf, prepareHistory, readSavedResults } from "./sav
 import type { DatedResults, SavedResults } from "./saved-results.ts";
 import { passedText, suiteReport, verdictText } from "./suite-report.ts";
 import type { SuiteRun } from "./suite-report.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 type ResultInput = Input<typeof resultParams>;
 
@@ -79,7 +80,7 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
       const report = suiteReport(run);
       yield { ...report, page: async () => (await import("./suite-page.ts")).suitePage(run) };
       if (save !== undefined)
-        await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
+        await writeOutput("--save", save, `${stringifyJson(report.data)}\n`, host);
       if (history !== undefined) await addToHistory(history, report.data, context);
       if (junit !== undefined) {
         const cases = junitSuitesOf(outcome, { excused, compared, failures });

@@ -1,7 +1,7 @@
 import { CliError, exitCodes, usage } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
@@ -95,7 +95,7 @@ const flags = [
 ] as const;
 
 const isSame = (one: unknown, other: unknown): boolean =>
-  JSON.stringify(one) === JSON.stringify(other);
+  stringifyJson(one) === stringifyJson(other);
 
 /** The tests of shards in the order of the suites, of which a shard has every so many. */
 function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {

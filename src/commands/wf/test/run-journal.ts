@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { reasonOf } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { openJournal } from "../../../lib/journal.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockJournal, unlockedJournal } from "../../task/files.ts";
@@ -87,7 +87,7 @@ async function identityOf(
     for (const app of judges) parts.push(app, await serverAndKey(context.with({ app })));
     for (const file of filesIn(suite)) parts.push(file, await fileHash(file, context));
   }
-  return sha256(JSON.stringify([...parts, ...options])).slice(0, 32);
+  return sha256(stringifyJson([...parts, ...options])).slice(0, 32);
 }
 
 const serverAndKey = (context: Context) => context.api.fingerprint(["wf test run"], []);

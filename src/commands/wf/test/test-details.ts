@@ -6,6 +6,7 @@ import type { Cell, Detail } from "../../../output/report-model.ts";
 import type { AskedTurn, TestRun } from "./answers/index.ts";
 import { isJudged } from "./results.ts";
 import type { TestResult } from "./results.ts";
+import { stringifyJson } from "../../../lib/json.ts";
 
 /** Different answers of a test that a page shows. */
 const MAX_ANSWERS = 5;
@@ -52,7 +53,7 @@ function questionBlocks({ query, inputs }: AskedTurn, lead: string): Detail[] {
             columns: [literal("input"), literal("value")],
             rows: given.map(([name, value]) => [
               name,
-              typeof value === "string" ? value : JSON.stringify(value),
+              typeof value === "string" ? value : stringifyJson(value),
             ]),
           },
         ]),

@@ -14,8 +14,9 @@ import {
 } from "../definitions/app-definitions.ts";
 import { fillShape } from "./shapes.ts";
 import { runEvent, type RunEvent } from "../../protocol/fill.ts";
-import { isObject, own } from "../../../lib/json.ts";
+import { isObject, own, stringifyJson } from "../../../lib/json.ts";
 import { pythonText } from "../../protocol/validation.ts";
+import { isNumeric } from "../../../lib/exact-number.ts";
 
 /** The keep-alive of a stream: an event without data. */
 export const PING = "event: ping\n\n";
@@ -281,7 +282,7 @@ export const renderTemplate = (template: string, variables: Variables): string =
 export function outputText(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;
-  if (!Array.isArray(value)) return JSON.stringify(value, null, 2);
+  if (!Array.isArray(value)) return stringifyJson(value, 2);
   return value.map((item) => `- ${typeof item === "string" ? item : pythonText(item)}`).join("\n");
 }
 
@@ -289,6 +290,7 @@ export function outputText(value: unknown): string {
 export function typeName(value: unknown): string {
   if (value === null) return "none";
   if (Array.isArray(value)) return "array[any]";
-  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "float";
+  if (isNumeric(value))
+    return typeof value === "bigint" || Number.isInteger(value) ? "integer" : "float";
   return typeof value;
 }

@@ -7,6 +7,7 @@ import { type SearchSettings, knowledgeError } from "./responses.ts";
 import type { FileText } from "../../readers/read-file.ts";
 import type { Basics } from "../../storage/sqlite.ts";
 import { column, defineTable, columnsAs, openTables, type RecordOf } from "../../storage/table.ts";
+import type { Numeric } from "../../../lib/exact-number.ts";
 
 const { key, text, oneOf, integer, flag, bytes, json, optional } = column;
 
@@ -212,4 +213,4 @@ export const latestRule = ({ process_rules }: KnowledgeContext, dataset_id: stri
   process_rules.list({ dataset_id }, "rowid DESC LIMIT 1")[0];
 
 /** The value of a metadata field of a document. */
-export type MetadataValue = string | number | null;
+export type MetadataValue = string | Numeric | null;

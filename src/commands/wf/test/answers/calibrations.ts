@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { groupBy } from "../../../../lib/collect.ts";
-import { tryParseJson, valueAt } from "../../../../lib/json.ts";
+import { tryParseJson, valueAt, stringifyJson } from "../../../../lib/json.ts";
 import { shortened } from "../../../../lib/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import type { AskedTurn } from "./stored-run.ts";
@@ -26,7 +26,7 @@ export async function saveCalibration(
 ): Promise<void> {
   const { files, directories } = context.host;
   await files.makeDirectory(join(directories.state, "calibrations"), 0o700);
-  await files.writeAtomic(await pathOf(judge, context), JSON.stringify({ note }), 0o600);
+  await files.writeAtomic(await pathOf(judge, context), stringifyJson({ note }), 0o600);
 }
 
 const MAX_NOTE = 300;

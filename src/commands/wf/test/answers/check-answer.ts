@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { CliError, reasonOf } from "../../../../errors.ts";
-import { isObject, tryParseJson } from "../../../../lib/json.ts";
+import { isObject, stringifyJson, tryParseJson } from "../../../../lib/json.ts";
 import { counted, firstNames } from "../../../../lib/text.ts";
 import { isSuccess } from "../../../../runs/outcome.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
@@ -53,7 +53,7 @@ export async function openChecker(suite: Suite, context: Context) {
     if (turn.schema) {
       const { of, file, schema } = turn.schema;
       // Most tests have that of the defaults, and to compile one takes a tenth of a second.
-      const key = JSON.stringify([of, file, schema]);
+      const key = stringifyJson([of, file, schema]);
       const opened = compiled.get(key) ?? (await openSchema(turn.schema, context.host.files));
       compiled.set(key, opened);
       schemas.set(turn, opened);
@@ -245,7 +245,7 @@ export const sumOf = (sum: number | null, more: number | null = null): number | 
 /** The question: the message to a chat, the only input of a workflow, or all of them as JSON. */
 function questionOf(query: string | undefined, inputs: SuiteTurn["inputs"]): string {
   const [only, ...more] = Object.values(inputs);
-  return query ?? (typeof only === "string" && more.length === 0 ? only : JSON.stringify(inputs));
+  return query ?? (typeof only === "string" && more.length === 0 ? only : stringifyJson(inputs));
 }
 
 /** Bytes that a program may write. */
@@ -266,7 +266,7 @@ async function runProgram(
     const child = host.spawn(program, args, {
       collect: MAX_OUTPUT,
       cwd: dirname(from.path),
-      input: JSON.stringify(given),
+      input: stringifyJson(given),
       signal: AbortSignal.any([signal, late]),
     });
     const [exit, output, errors = ""] = await Promise.all([child.exit, child.output, child.errors]);

@@ -1,5 +1,5 @@
 import { CliError, usage } from "../../../../errors.ts";
-import { isObject } from "../../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../../lib/json.ts";
 import { sum } from "../../../../lib/numbers.ts";
 import { sha256 } from "../../../../lib/sha256.ts";
 import { getAppParameters } from "../../../../operations/apps.ts";
@@ -205,7 +205,7 @@ function judgeMessage({
     ...chunks.map((chunk) => ["source", chunkText(chunk)] as const),
     ["answer", answer],
   ];
-  const mark = sha256(JSON.stringify([parts, criteria])).slice(0, 16);
+  const mark = sha256(stringifyJson([parts, criteria])).slice(0, 16);
   const blocks = (reversed ? parts.toReversed() : parts).map(
     ([name, text]) => `--- begin ${name} ${mark} ---\n${text}\n--- end ${name} ${mark} ---\n\n`,
   );

@@ -1,4 +1,4 @@
-import { isObject } from "../../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../../lib/json.ts";
 import { shortened } from "../../../../lib/text.ts";
 
 /** What is said to an application once. */
@@ -53,7 +53,7 @@ export async function collectDrafts(
       skipped.set(draft, (skipped.get(draft) ?? 0) + 1);
       continue;
     }
-    const question = JSON.stringify([draft.turns.map(normalized), draft.keys]);
+    const question = stringifyJson([draft.turns.map(normalized), draft.keys]);
     const known = byQuestion.get(question);
     if (known) duplicates++;
     else if (byQuestion.size === limit) {
@@ -96,7 +96,7 @@ const plainText = (text: string): string =>
 
 function merged(one: TestDraft, other: TestDraft): TestDraft {
   const outputs = Object.entries(one.outputs).filter(
-    ([name, value]) => JSON.stringify(value) === JSON.stringify(other.outputs[name]),
+    ([name, value]) => stringifyJson(value) === stringifyJson(other.outputs[name]),
   );
   return {
     ...one,
@@ -128,7 +128,7 @@ function nameOf({ name, turns }: TestDraft): string {
   const { query, inputs = {} } = turns.at(-1) ?? {};
   const values = Object.entries(inputs).map(([input, value]) => [
     input,
-    typeof value === "string" ? value : JSON.stringify(value),
+    typeof value === "string" ? value : stringifyJson(value),
   ]);
   const [only, ...others] = values;
   const ofInputs = only && others.length === 0 ? only[1] : values.map((pair) => pair.join("="));

@@ -1,7 +1,7 @@
 import { CliError, notFound, usage } from "../../../../errors.ts";
 import { commandLine } from "../../../../lib/command-line.ts";
 import { readableYaml } from "../../../../lib/formats/yaml.ts";
-import { isObject, tryParseJson } from "../../../../lib/json.ts";
+import { isObject, tryParseJson, stringifyJson } from "../../../../lib/json.ts";
 import { sum } from "../../../../lib/numbers.ts";
 import { counted } from "../../../../lib/text.ts";
 import { listAnnotations } from "../../../../operations/annotations.ts";
@@ -188,7 +188,7 @@ function testOf({ name, turns, answers, outputs, keys }: NamedDraft): Record<str
   const [only, ...others] = turns;
   const [answer, ...alternatives] = answers;
   const conditions = Object.entries(outputs).map(
-    ([name, value]) => `output ${JSON.stringify(name)} is ${JSON.stringify(value)}`,
+    ([name, value]) => `output ${JSON.stringify(name)} is ${stringifyJson(value)}`,
   );
   const expected = {
     ...(answer !== undefined && {

@@ -1,4 +1,4 @@
-import { isObject, own } from "../../../../lib/json.ts";
+import { isObject, own, stringifyJson } from "../../../../lib/json.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import type { testInitParams } from "./command.ts";
 import type { DraftOrReason, DraftTurn } from "./draft.ts";
@@ -163,7 +163,7 @@ function filled(template: string, values: Values): string | undefined {
 }
 
 const textOf = (value: unknown): string =>
-  typeof value === "string" ? value : JSON.stringify(value);
+  typeof value === "string" ? value : stringifyJson(value);
 
 const filledValue = (value: unknown, values: Values): unknown =>
   typeof value === "string" ? filled(value, values) : value;
@@ -245,7 +245,7 @@ export function expectedKeys(
   const isNegated = type.startsWith("not-");
   const plain = isNegated ? type.slice("not-".length) : type;
   if (plain === "equals" && !isNegated && (isObject(value) || Array.isArray(value)))
-    return { answer: JSON.stringify(value), compare: "json" };
+    return { answer: stringifyJson(value), compare: "json" };
   if ((value === undefined || value === null) && !/^latency$|-json$|-faithfulness$/.test(plain))
     return "no equivalent";
   if ([value].flat().some(isObject) || (Array.isArray(value) && value.length === 0))

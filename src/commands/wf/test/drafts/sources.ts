@@ -11,6 +11,7 @@ import { readInput } from "../../../task/files.ts";
 import { requireKind } from "../../app/index.ts";
 import { draftTurn, questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
+import { isNumeric } from "../../../../lib/exact-number.ts";
 
 /**
  * Messages with a like and without a dislike; those before them in their conversation are earlier
@@ -165,5 +166,5 @@ function textOf(
   column: string | undefined,
 ): string | undefined {
   const value = column === undefined ? undefined : values[column];
-  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+  return typeof value === "string" || isNumeric(value) ? String(value) : undefined;
 }

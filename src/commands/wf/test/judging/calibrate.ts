@@ -17,6 +17,7 @@ import { rowsInFile } from "../file/index.ts";
 import { calibrationReport, noteOf } from "./calibration-report.ts";
 import type { JudgedRow, JudgedWay } from "./calibration-report.ts";
 import type { testCalibrateParams } from "./command.ts";
+import { stringifyJson } from "../../../../lib/json.ts";
 
 /**
  * Has a judge mark answers that people have marked, and reports how well it agrees with them. Throws
@@ -37,7 +38,7 @@ export async function* run(
   const report = calibrationReport({ ...how, criteria: [...criteria] }, judged);
   yield report;
   if (save !== undefined)
-    await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
+    await writeOutput("--save", save, `${stringifyJson(report.data)}\n`, host);
   const [only] = criteria;
   const by = { app: judge, criteria: criteria.size > 1 || only };
   const { errors, answers } = report.data;
@@ -114,7 +115,7 @@ type LabelledAnswer = ReturnType<typeof labelledAnswer>;
 function labelledAnswer(path: string, row: FileRow) {
   const cell = (name: string) => {
     const value = row.values[name] ?? "";
-    return typeof value === "object" ? JSON.stringify(value) : String(value).trim();
+    return typeof value === "object" ? stringifyJson(value) : String(value).trim();
   };
   const [answer, label] = [cell("answer"), cell("label").toLowerCase()];
   const mark = cell("mark") === "" ? Number.NaN : Number(cell("mark"));

@@ -3,7 +3,7 @@ import { csvLines } from "../../../../lib/formats/csv.ts";
 import { readRowFile } from "../../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../../lib/formats/rows-file.ts";
 import { editYaml } from "../../../../lib/formats/yaml-edit.ts";
-import { isObject, tryParseJson } from "../../../../lib/json.ts";
+import { isObject, tryParseJson, stringifyJson } from "../../../../lib/json.ts";
 import { counted } from "../../../../lib/text.ts";
 import { asText } from "../../../../operations/operation.ts";
 import type { Input } from "../../../../operations/operation.ts";
@@ -121,7 +121,7 @@ async function withRowAnswers(
       const answer = byLine.get(row.line);
       if (answer === undefined) return row;
       const values = withAnswer(row.values, answer, columns !== undefined);
-      if (!columns) return { ...row, raw: JSON.stringify(values) };
+      if (!columns) return { ...row, raw: stringifyJson(values) };
       if (!columns.includes("answer") && !("turns" in values))
         throw usage(`${path} has no column answer`, "add the column to its header and rows");
       const cells = columns.map((column) => asText(values[column]));
