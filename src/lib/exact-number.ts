@@ -47,7 +47,9 @@ export function numericOf(text: string): Numeric {
 
 /** Compares two numbers digit by digit: below 0 if the first one is less, above if it is greater. */
 export const orderOf = (one: Numeric, other: Numeric): number =>
-  orderOfTexts(String(one), String(other));
+  typeof one === "number" && typeof other === "number"
+    ? one - other
+    : orderOfTexts(String(one), String(other));
 
 /** Whether two values are the same text, number or other single value; numbers are compared digit by digit. */
 export const isSameValue = (one: unknown, other: unknown): boolean =>

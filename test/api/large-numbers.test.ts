@@ -35,11 +35,11 @@ test.each([
   ["json", '[\n{"id":"a","name":"A","document_count":1790123456789012345,"word_count":1e400}\n]\n'],
   ["jsonl", '{"id":"a","name":"A","document_count":1790123456789012345,"word_count":1e400}\n'],
   ["yaml", "- id: a\n  name: A\n  document_count: 1790123456789012345\n  word_count: 1e400\n"],
-  ["csv", "docs,words\n1790123456789012345,1e400\n"],
-  ["tsv", "docs\twords\n1790123456789012345\t1e400\n"],
-  ["md", "| docs | words |\n| ---: | ---: |\n| 1790123456789012345 | 1e400 |\n"],
+  ["csv", "document_count,word_count\r\n1790123456789012345,1e400\r\n"],
+  ["tsv", "document_count\tword_count\n1790123456789012345\t1e400\n"],
+  ["md", "| document_count | word_count |\n| --- | --- |\n| 1790123456789012345 | 1e400 |\n"],
 ])("-o %s prints all digits", async (format, expected) => {
-  const columns = /json|yaml/.test(format) ? [] : ["--columns", "docs,words"];
+  const columns = /json|yaml/.test(format) ? [] : ["--columns", "document_count,word_count"];
   const row = '{"id":"a","name":"A","document_count":1790123456789012345,"word_count":1e400}';
   const line = ["kb", "list", "-o", format, ...columns];
   expect((await against([page(row)], line)).out).toBe(expected);

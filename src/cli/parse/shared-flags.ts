@@ -142,9 +142,12 @@ const groups = {
       meant: ["--format", "-f"],
     }),
     flag("--json", "Same as -o json", formatted),
-    flag("--jq <filter>", "Filter the JSON with a jq expression; strings are printed raw", prints, {
-      meant: ["--template"],
-    }),
+    flag(
+      "--jq <filter>",
+      "Filter the JSON with a jq expression; strings are raw, and only arithmetic rounds long numbers",
+      prints,
+      { meant: ["--template"] },
+    ),
     flag(
       "--columns <paths>",
       "Columns to show, comma-separated; +NAME adds one to the default ones; list them with --columns help",

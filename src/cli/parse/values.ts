@@ -1,6 +1,7 @@
 import { commandLine, shellQuote } from "../../lib/command-line.ts";
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { secondsMeant, spanOf } from "../../lib/times.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own, stringifyJson, parseJson } from "../../lib/json.ts";
 import { isFileName, isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
@@ -202,12 +203,15 @@ export function durationValue(label: string, text: string): number {
   return ms;
 }
 
+/** The forms of ISO 8601 that servers read. */
+const serverTime = /^\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-][\d:]+)?)?$/;
+
 /**
  * A time as the API expects it. ISO 8601 is sent unchanged (the server reads it as UTC without a
  * zone, server §12); other times become UTC.
  */
 function timeValue(label: string, _: Param, text: string, { now, timeZone }: Sources): string {
-  if (isIsoTime(text)) return text;
+  if (serverTime.test(text) && spanOf(text)) return text;
   const time = timeInWords(text, now(), timeZone());
   if (time) return time.toISOString().replace(/\.\d{3}Z$/, "Z");
   if (/^\d{4}\/\d\d\/\d\d$/.test(text))
@@ -217,6 +221,14 @@ function timeValue(label: string, _: Param, text: string, { now, timeZone }: Sou
       "is not a valid time",
       `did you mean ${text.replaceAll("/", "-")}?`,
     );
+  const meant = secondsMeant(text);
+  if (meant !== undefined)
+    throw invalidValue(
+      label,
+      text,
+      "is not a valid time",
+      `times are in seconds: ${label} ${meant}`,
+    );
   const days = /^\d{1,3}$/.test(text) ? `${text}d is that many days; or ` : "";
   throw invalidValue(
     label,
@@ -224,15 +236,6 @@ function timeValue(label: string, _: Param, text: string, { now, timeZone }: Sou
     "is not a valid time",
     `${days}use a value such as yesterday, monday, '2 days ago', 2h or 2026-05-01T10:00Z`,
   );
-}
-
-const isoTime = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
-
-/** Is it ISO 8601 and on the calendar? `Date.parse` takes 30 February for 2 March. */
-function isIsoTime(text: string): boolean {
-  const [, day] = isoTime.exec(text) ?? [];
-  if (day === undefined || Number.isNaN(Date.parse(text.replace(" ", "T")))) return false;
-  return new Date(day).toISOString().startsWith(day);
 }
 
 async function jsonValue(

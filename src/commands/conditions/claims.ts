@@ -1,5 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { Script } from "node:vm";
+import { isNumeric, isSameValue, orderOf, typedNumber } from "../../lib/exact-number.ts";
+import type { Numeric } from "../../lib/exact-number.ts";
+import { secondsMeant, spanOf } from "../../lib/times.ts";
+import type { SecondRange } from "../../lib/times.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { tryParseJson, valueAt, stringifyJson } from "../../lib/json.ts";
 import type { ConditionReader, Operator } from "./reader.ts";
@@ -58,11 +62,12 @@ const exists = (expected: boolean): Claim => ({
 /** Claims that a number or a numeric text is within a limit. */
 export const isWithin = (limit: Limit): Claim =>
   claim((value, actual) => {
-    const isNumeric =
-      typeof value === "number" || (typeof value === "string" && value.trim() !== "");
-    const number = isNumeric ? Number(value) : NaN;
-    return Number.isNaN(number) ? `${actual}, not a number` : meetsLimit(limit, number);
+    const number = numericIn(value);
+    return number === undefined ? `${actual}, not a number` : meetsLimit(limit, number);
   });
+
+const numericIn = (value: unknown): Numeric | undefined =>
+  isNumeric(value) ? value : typedNumber(typeof value === "string" ? value : "");
 
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : stringifyJson(value);
@@ -162,21 +167,26 @@ export function readComparison(
   }
   if (kind === "time") {
     const span = spanOf(unquoted(written.text));
-    if (!span)
-      throw reader.error(written.at, "invalid time; valid: 2026-05-01, 2026-05-01T10:00Z", hint);
+    if (!span) {
+      const meant = secondsMeant(unquoted(written.text));
+      const other =
+        meant === undefined ? hint : `times are in seconds: '${name}${operator}${meant}'`;
+      throw reader.error(written.at, "invalid time; valid: 2026-05-01, 2026-05-01T10:00Z", other);
+    }
     const order = isOrder ? (operator as Limit["operator"]) : "=";
     return claim((value) => meetsSpan(order, span, Number(value)), negated);
   }
   const number = numberIn(written.text, kind);
   if (typeof number === "string") throw reader.error(written.at, number, hint);
-  if (negated) return claim((value) => Number(value) === number, true);
+  if (negated) return claim((value) => isSameValue(numericIn(value), number), true);
   return isWithin({ operator: operator as Limit["operator"], value: number });
 }
 
 const unquoted = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text;
 
-function numberIn(text: string, kind: FieldKind): number | string {
-  const number = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
+function numberIn(text: string, kind: FieldKind): Numeric | string {
+  const isNumber = /^-?\d+(\.\d+)?$/.test(text);
+  const number = isNumber ? Number(text) : undefined;
   if (kind === "seconds") {
     const ms = parseDuration(text);
     return number ?? (ms === undefined ? "invalid duration; valid: 20s, 1m30s" : ms / 1000);
@@ -187,8 +197,8 @@ function numberIn(text: string, kind: FieldKind): number | string {
     if (number === undefined) return "invalid share; valid: 2%, 0.02";
     return number > 1 || number < 0 ? "a share is at most 1; valid: 2%, 0.02" : number;
   }
-  if (kind === "any") return number ?? `${text} is not a number`;
-  return number ?? "invalid number";
+  const exact = isNumber ? typedNumber(text) : undefined;
+  return exact ?? (kind === "any" ? `${text} is not a number` : "invalid number");
 }
 
 /** What a sentence can say about a field. */
@@ -211,13 +221,13 @@ export const claimForms: Forms<Claim, NamedField> = {
     }),
 };
 
-/** The comparisons of numbers by their operators. */
+/** The comparisons by their operators, of the order of two numbers. */
 export const comparisons = {
-  ">=": (a: number, b: number) => a >= b,
-  "<=": (a: number, b: number) => a <= b,
-  ">": (a: number, b: number) => a > b,
-  "<": (a: number, b: number) => a < b,
-  "=": (a: number, b: number) => a === b,
+  ">=": (order: number) => order >= 0,
+  "<=": (order: number) => order <= 0,
+  ">": (order: number) => order > 0,
+  "<": (order: number) => order < 0,
+  "=": (order: number) => order === 0,
 } as const;
 
 /** The comparisons in words. */
@@ -234,11 +244,11 @@ const boundPhrases = Object.keys(bounds) as (keyof typeof bounds)[]; // the keys
 /** A number with its comparison: `at most 3`. */
 export interface Limit {
   readonly operator: keyof typeof comparisons;
-  readonly value: number;
+  readonly value: Numeric;
 }
 
-export const meetsLimit = ({ operator, value }: Limit, actual: number): boolean =>
-  comparisons[operator](actual, value);
+export const meetsLimit = ({ operator, value }: Limit, actual: Numeric): boolean =>
+  comparisons[operator](orderOf(actual, value));
 
 /** Compares a second with a span: `>` is after all of it, `>=` not before it, `=` within it. */
 const meetsSpan = (
@@ -248,7 +258,7 @@ const meetsSpan = (
 ): boolean =>
   operator === "="
     ? second >= first && second <= last
-    : comparisons[operator](second, operator === ">" || operator === "<=" ? last : first);
+    : comparisons[operator](second - (operator === ">" || operator === "<=" ? last : first));
 
 /** Reads `at most 30s`. */
 export const readDuration = (reader: ConditionReader): Limit => ({
@@ -298,31 +308,4 @@ export function readForm<R, S>(
   const phrase = reader.oneOf([...byPhrase.keys()], otherwise);
   const form = byPhrase.get(phrase) as Form<R, S>; // one of its keys
   return form(reader, subject, phrase);
-}
-
-/** The seconds of the epoch that a time means: a day, a minute or one second. */
-export interface SecondRange {
-  readonly first: number;
-  readonly last: number;
-}
-
-const isoTime = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(:\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
-
-/**
- * Reads a time, in UTC without a zone; undefined if it is none or not on the calendar.
- *
- *     2026-05-01 → all its seconds    2026-05-01T10:00Z → those of the minute    1777593600 → itself
- */
-export function spanOf(text: string): SecondRange | undefined {
-  if (/^\d{9,11}$/.test(text)) return { first: Number(text), last: Number(text) };
-  const [whole, seconds, zone] = isoTime.exec(text) ?? [];
-  if (whole === undefined) return undefined;
-  const isDay = whole.length === 10;
-  const ms = Date.parse(isDay || zone !== undefined ? whole : `${whole}Z`);
-  // `Date.parse` takes 30 February for 2 March.
-  const day = new Date(`${whole.slice(0, 10)}T00:00Z`);
-  if (Number.isNaN(ms) || day.toISOString().slice(8, 10) !== whole.slice(8, 10)) return undefined;
-  const first = Math.floor(ms / 1000);
-  const length = isDay ? 86_400 : 60;
-  return { first, last: seconds === undefined ? first + length - 1 : first };
 }

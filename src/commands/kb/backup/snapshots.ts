@@ -1,4 +1,5 @@
 import { CliError, notFound, refused, usage } from "../../../errors.ts";
+import { spanOf } from "../../../lib/times.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { counted, isUuid } from "../../../lib/text.ts";
@@ -112,7 +113,7 @@ export async function snapshotAt(
       `${servers.size} servers have the knowledge base ${JSON.stringify(kb)}`,
       `choose a snapshot with --snapshot: ${listLine(directory, kb)}`,
     );
-  const until = at === undefined ? Infinity : Date.parse(at.replace(" ", "T"));
+  const until = at === undefined ? Infinity : (spanOf(at)?.first ?? 0) * 1000 + 999;
   const upTo = own.filter(({ taken_at }) => Date.parse(taken_at) <= until);
   const chosen = upTo.findLast((each) =>
     at === undefined ? isComplete(each) : each.partial === undefined,

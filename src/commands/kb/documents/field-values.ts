@@ -1,5 +1,6 @@
 import { isFiniteNumber, isNumeric, typedNumber } from "../../../lib/exact-number.ts";
 import type { Numeric } from "../../../lib/exact-number.ts";
+import { secondsMeant, spanOf } from "../../../lib/times.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { isObject, stringifyJson } from "../../../lib/json.ts";
 
@@ -14,9 +15,6 @@ export type FieldValue = string | Numeric;
 /** Values of metadata fields, by name. */
 export type FieldValues = Readonly<Record<string, FieldValue>>;
 
-/** Text that starts with a year and a month; Date.parse guesses at anything less. */
-const datePrefix = /^\s*\d{4}-\d{2}/;
-
 /**
  * Converts a value to what a field of this type stores: numbers, and times as Unix seconds, as the
  * platform itself does. Undefined for a value that the field cannot hold: one value of another type
@@ -28,20 +26,28 @@ export function fieldValue(type: FieldType, input: FieldValue): FieldValue | und
   if (type === "string") return String(input);
   const value = typeof input === "string" ? typedNumber(input) : input;
   if (value !== undefined && isFiniteNumber(value)) return value;
-  const ms = type === "time" && datePrefix.test(String(input)) ? Date.parse(String(input)) : NaN;
-  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
+  return type === "time" ? spanOf(String(input).trim())?.first : undefined;
 }
+
+/** The same for a value that a person wrote: milliseconds are no time, though servers may hold some. */
+export const writtenValue: typeof fieldValue = (type, input) =>
+  type === "time" && secondsMeant(input) !== undefined ? undefined : fieldValue(type, input);
 
 /** The error for a value that its field cannot hold; `place` is where the user wrote it. */
 export const invalidFieldValue = (
   place: string,
   { name, type }: { readonly name: string; readonly type: FieldType },
   value: FieldValue,
-): CliError =>
-  usage(
+): CliError => {
+  const meant = secondsMeant(value);
+  const line = `${place.startsWith("--") ? `${place} ` : ""}${name}=${meant}`;
+  const example = "use a time such as 2026-05-01T10:00:00Z, or Unix seconds";
+  const hint = meant === undefined ? example : `times are in seconds: ${line}`;
+  return usage(
     `${place}: ${name}=${stringifyJson(value)} is not a valid ${type}`,
-    type === "time" ? "use a time such as 2026-05-01T10:00:00Z, or Unix seconds" : undefined,
+    type === "time" ? hint : undefined,
   );
+};
 
 /** Types of all fields: known ones keep theirs, a new one holds numbers if all its values are. */
 export function typesFor(known: FieldTypes, all: Iterable<FieldValues>): FieldTypes {
@@ -56,11 +62,16 @@ export function typesFor(known: FieldTypes, all: Iterable<FieldValues>): FieldTy
 }
 
 /** Converts values to what their fields store. Throws usage with place, field and value. */
-export const convertValues = (values: FieldValues, types: FieldTypes, place: string): FieldValues =>
+export const convertValues = (
+  values: FieldValues,
+  types: FieldTypes,
+  place: string,
+  convert = fieldValue,
+): FieldValues =>
   Object.fromEntries(
     Object.entries(values).map(([name, input]) => {
       const type = types.get(name) ?? "string";
-      const value = fieldValue(type, input);
+      const value = convert(type, input);
       if (value === undefined) throw invalidFieldValue(place, { name, type }, input);
       return [name, value];
     }),

@@ -7,6 +7,7 @@ export {
   storedValues,
   responseValues,
   typesFor,
+  writtenValue,
 } from "./field-values.ts";
 export type { FieldValue, FieldValues } from "./field-values.ts";
 export {

@@ -11,7 +11,7 @@ import {
 } from "../../../operations/metadata.ts";
 import type { MetadataField } from "../../../operations/metadata.ts";
 import type { Input } from "../../../operations/operation.ts";
-import { fieldValue, invalidFieldValue, responseValues } from "../documents/index.ts";
+import { invalidFieldValue, responseValues, writtenValue } from "../documents/index.ts";
 import type { FieldValue } from "../documents/index.ts";
 import type { Context, RowWork } from "../../task/command-spec.ts";
 import type { metadataSetParams } from "./command.ts";
@@ -143,7 +143,7 @@ function cellValue(column: string, cell: unknown, fields: Fields): SentValue | u
 }
 
 function typedValue(place: string, field: MetadataField, input: FieldValue): SentValue {
-  const value = fieldValue(field.type, input);
+  const value = writtenValue(field.type, input);
   if (value === undefined) throw invalidFieldValue(place, field, input);
   return { id: field.id, name: field.name, value };
 }

@@ -3,7 +3,7 @@ import { usage } from "../../../errors.ts";
 import { isInShard } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { isCustomField, convertValues, typesFor } from "../documents/index.ts";
+import { isCustomField, convertValues, typesFor, writtenValue } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import type {
   FileFilter,
@@ -94,7 +94,7 @@ export function withMetadata(
   );
   return files.map((file) => ({
     ...file,
-    metadata: convertValues(file.metadata, types, file.path),
+    metadata: convertValues(file.metadata, types, file.path, writtenValue),
   }));
 }
 

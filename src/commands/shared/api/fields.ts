@@ -86,11 +86,10 @@ function lastOpenItem(list: readonly unknown[], key: string): unknown {
   return isObject(last) && key !== "" && !Object.hasOwn(last, key) ? last : undefined;
 }
 
-/** JSON literals and numbers, unless a number would lose digits; otherwise text. */
+/** JSON literals and numbers; otherwise text. */
 function typedValue(text: string | undefined): unknown {
   if (text === undefined || !/^(true|false|null|-?(0|[1-9]\d*)(\.\d+)?)$/.test(text)) return text;
-  const value = parseJson(text) as unknown;
-  return Number.isInteger(value) && !Number.isSafeInteger(value) ? text : value;
+  return parseJson(text);
 }
 
 async function fileText(path: string, host: Host): Promise<string> {

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { usage } from "../../../errors.ts";
 import { shellQuote } from "../../../lib/command-line.ts";
+import { isFiniteNumber, isNumeric, typedNumber } from "../../../lib/exact-number.ts";
 import { define, isObject, own, stringifyJson, parseJson } from "../../../lib/json.ts";
 import type { FormInput } from "../../../operations/forms.ts";
 import { requireNear } from "../../../host/safe-path.ts";
@@ -189,8 +190,14 @@ function checkValue(field: Field, value: unknown): void {
     throw usage(`input ${name} has ${[...value].length} characters (maximum ${max})`);
   if (max !== undefined && Array.isArray(value) && value.length > max)
     throw usage(`input ${name} has ${value.length} files (maximum ${max})`);
-  if (field.control === "number" && !Number.isFinite(Number(value)))
+  if (field.control === "number" && !isNumber(value))
     throw usage(`input ${name}: ${stringifyJson(value)} is not a number`);
+}
+
+/** Whether a field of numbers takes a value; texts of numbers are numbers to servers. */
+function isNumber(value: unknown): boolean {
+  const number = typeof value === "string" ? typedNumber(value) : value;
+  return isNumeric(number) && isFiniteNumber(number);
 }
 
 /** Parses numbers, booleans, files and JSON by the field; everything else stays text. */
@@ -198,8 +205,8 @@ function parseValue(field: Field, text: string): unknown {
   const { variable, control } = field;
   switch (control) {
     case "number": {
-      const value = Number(text);
-      if (text.trim() === "" || !Number.isFinite(value))
+      const value = typedNumber(text);
+      if (!isNumber(value))
         throw usage(`input ${variable}: ${JSON.stringify(text)} is not a number`);
       return value;
     }
