@@ -17,7 +17,7 @@ export type Yaml =
 const longNumber: ScalarTag = {
   tag: "tag:yaml.org,2002:float",
   default: true,
-  test: /^([-+]?(?=[\d.]{16}|[\d.]+e)(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|0x[\da-f]{13,})$/i,
+  test: /^([-+]?(?=[\d.]{16}|[\d.]+e)(\d+(?:\.\d*)?|\.\d+)(e[-+]?\d+)?|0x[\da-f]{13,})$/i,
   resolve: (text) => typedNumber(text) ?? text,
   identify: (value) => value instanceof ExactNumber,
   stringify: ({ value }) => String(value),
