@@ -46,14 +46,14 @@ export function numericOf(text: string): Numeric {
 }
 
 /** Compares two numbers digit by digit: below 0 if the first one is less, above if it is greater. */
-export const orderOf = (one: Numeric, other: Numeric): number =>
+export const compareNumbers = (one: Numeric, other: Numeric): number =>
   typeof one === "number" && typeof other === "number"
     ? one - other
     : orderOfTexts(String(one), String(other));
 
 /** Whether two values are the same text, number or other single value; numbers are compared digit by digit. */
 export const isSameValue = (one: unknown, other: unknown): boolean =>
-  one === other || (isNumeric(one) && isNumeric(other) && orderOf(one, other) === 0);
+  one === other || (isNumeric(one) && isNumeric(other) && compareNumbers(one, other) === 0);
 
 function orderOfTexts(one: string, other: string): number {
   const [a, b] = [placesOf(one), placesOf(other)];
@@ -77,7 +77,7 @@ function placesOf(text: string) {
 
 const decimal = /^(-?)(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i;
 
-/** The number in a text that a person typed: `+5`, `007` and `.5`, too. Undefined for any other text. */
+/** The number in a text on a command line: `+5`, `007` and `.5`, too. Undefined for any other text. */
 export function typedNumber(typed: string): Numeric | undefined {
   const text = typed.trim();
   const [, minus = "", digits] = /^(?:\+|(-?))(\d.*|\.\d.*)$/.exec(text) ?? [];

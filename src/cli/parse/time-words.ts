@@ -1,4 +1,9 @@
+import { spanOf } from "../../lib/times.ts";
 import { parseDuration } from "../../lib/numbers.ts";
+
+/** Whether a text is a time in a form of ISO 8601 that servers read. */
+export const isServerTime = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-][\d:]+)?)?$/.test(text) && spanOf(text) !== undefined;
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

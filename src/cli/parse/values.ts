@@ -1,15 +1,15 @@
 import { commandLine, shellQuote } from "../../lib/command-line.ts";
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { secondsMeant, spanOf } from "../../lib/times.ts";
+import { secondsMeant } from "../../lib/times.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own, stringifyJson, parseJson } from "../../lib/json.ts";
 import { isFileName, isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
 import type { PathFacts } from "../../commands/task/command-rules.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import { timeInWords } from "./time-words.ts";
-import { isFiniteNumber, isNumeric, orderOf, typedNumber } from "../../lib/exact-number.ts";
+import { isServerTime, timeInWords } from "./time-words.ts";
+import { isFiniteNumber, isNumeric, compareNumbers, typedNumber } from "../../lib/exact-number.ts";
 
 /** Files, stdin and the clock, for checking values. */
 export interface Sources {
@@ -203,15 +203,12 @@ export function durationValue(label: string, text: string): number {
   return ms;
 }
 
-/** The forms of ISO 8601 that servers read. */
-const serverTime = /^\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-][\d:]+)?)?$/;
-
 /**
  * A time as the API expects it. ISO 8601 is sent unchanged (the server reads it as UTC without a
  * zone, server §12); other times become UTC.
  */
 function timeValue(label: string, _: Param, text: string, { now, timeZone }: Sources): string {
-  if (serverTime.test(text) && spanOf(text)) return text;
+  if (isServerTime(text)) return text;
   const time = timeInWords(text, now(), timeZone());
   if (time) return time.toISOString().replace(/\.\d{3}Z$/, "Z");
   if (/^\d{4}\/\d\d\/\d\d$/.test(text))
@@ -303,7 +300,7 @@ function checkShape(label: string, value: unknown, shape: Shape): void {
       if (
         whole &&
         shape.range &&
-        (orderOf(value, shape.range[0]) < 0 || orderOf(value, shape.range[1]) > 0)
+        (compareNumbers(value, shape.range[0]) < 0 || compareNumbers(value, shape.range[1]) > 0)
       ) {
         throw fail(`is not between ${shape.range[0]} and ${shape.range[1]}`);
       }

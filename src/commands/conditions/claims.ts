@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { Script } from "node:vm";
-import { isNumeric, isSameValue, orderOf, typedNumber } from "../../lib/exact-number.ts";
+import { isNumeric, isSameValue, compareNumbers, typedNumber } from "../../lib/exact-number.ts";
 import type { Numeric } from "../../lib/exact-number.ts";
 import { secondsMeant, spanOf } from "../../lib/times.ts";
 import type { SecondRange } from "../../lib/times.ts";
@@ -248,7 +248,7 @@ export interface Limit {
 }
 
 export const meetsLimit = ({ operator, value }: Limit, actual: Numeric): boolean =>
-  comparisons[operator](orderOf(actual, value));
+  comparisons[operator](compareNumbers(actual, value));
 
 /** Compares a second with a span: `>` is after all of it, `>=` not before it, `=` within it. */
 const meetsSpan = (

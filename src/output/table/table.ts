@@ -1,4 +1,4 @@
-import { isNumeric, orderOf, typedNumber } from "../../lib/exact-number.ts";
+import { isNumeric, compareNumbers, typedNumber } from "../../lib/exact-number.ts";
 import { isObject, own, valueAt, stringifyJson } from "../../lib/json.ts";
 import { formatBytes, formatDuration, groupDigits } from "../../lib/numbers.ts";
 import { readColumns } from "../../operations/operation.ts";
@@ -209,7 +209,7 @@ export function sortRows(
   return rows
     .map((row) => ({ row, key: keyOf(field.value(row)) }))
     .sort(({ key: one }, { key: other }) => {
-      if (isNumeric(one) && isNumeric(other)) return direction * orderOf(one, other);
+      if (isNumeric(one) && isNumeric(other)) return direction * compareNumbers(one, other);
       const gaps = Number(one === undefined) - Number(other === undefined);
       const order = texts.compare(cellText(one, anyTimes), cellText(other, anyTimes));
       return gaps || direction * order;

@@ -1,5 +1,5 @@
 import { own, stringifyJson } from "../../lib/json.ts";
-import { orderOf, typedNumber } from "../../lib/exact-number.ts";
+import { compareNumbers, typedNumber } from "../../lib/exact-number.ts";
 
 type Compare = (value: unknown, expected: unknown) => boolean;
 
@@ -16,7 +16,7 @@ const numbers =
   (value, expected) => {
     const [one, other] = [typedNumber(text(value)), typedNumber(text(expected))];
     if (value === null || value === "") return false;
-    return test(one === undefined || other === undefined ? Number.NaN : orderOf(one, other));
+    return test(one === undefined || other === undefined ? Number.NaN : compareNumbers(one, other));
   };
 
 const containsText = texts((value, expected) => value.includes(expected));

@@ -54,7 +54,7 @@ const numbers: readonly (readonly [typed: string, json: string | undefined])[] =
   ["1.0", "1"],
   ["1e3", "1000"],
   ["-0", "0"],
-  // A server reads it as infinite, which is no number of JSON.
+  // Infinite to a server, and JSON has no such number.
   ["1e400", undefined],
 ];
 

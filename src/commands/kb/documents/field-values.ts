@@ -29,7 +29,7 @@ export function fieldValue(type: FieldType, input: FieldValue): FieldValue | und
   return type === "time" ? spanOf(String(input).trim())?.first : undefined;
 }
 
-/** The same for a value that a person wrote: milliseconds are no time, though servers may hold some. */
+/** The same for a value on a command line or in a file; milliseconds are invalid there, but servers may hold some. */
 export const writtenValue: typeof fieldValue = (type, input) =>
   type === "time" && secondsMeant(input) !== undefined ? undefined : fieldValue(type, input);
 
