@@ -1,5 +1,6 @@
 import { CliError } from "../errors.ts";
 import { isObject, parseJson, stringifyJson, valueAt } from "../lib/json.ts";
+import { streamDecoder } from "../lib/text.ts";
 import type { RequiredFields, Returns } from "../operations/operation.ts";
 import { CHECK_BASE_URL, NOT_API } from "./api-error.ts";
 import { readText } from "./exchange.ts";
@@ -75,17 +76,30 @@ async function readNothing(response: HttpResponse): Promise<undefined> {
   if (typeOf(response).includes("html") && text.trimStart().startsWith("<")) throw htmlError();
 }
 
+/** How an event stream starts: with a field, of at most six characters, or with a comment. */
+const eventStart = /^\s*(data|event|id|retry)?:/;
+
+/** Characters after which empty lines are no event stream. */
+const MAX_START = 1024;
+
 async function eventStream(response: HttpResponse): Promise<unknown> {
   if (typeOf(response).includes("text/event-stream")) return response.body;
   const pieces = response.body[Symbol.asyncIterator]();
-  const first = await pieces.next();
-  const start = first.done ? "" : new TextDecoder().decode(first.value);
+  const decode = streamDecoder();
+  const read: Uint8Array[] = [];
+  let start = "";
+  // A proxy may change the type of a stream, whose run has started, and pass it on byte by byte.
+  while (!eventStart.test(start) && start.trimStart().length < 6 && start.length < MAX_START) {
+    const { done, value } = await pieces.next();
+    if (done) break;
+    read.push(value);
+    start += decode(value);
+  }
   async function* whole(): AsyncGenerator<Uint8Array> {
-    if (!first.done) yield first.value;
+    yield* read;
     yield* { [Symbol.asyncIterator]: () => pieces };
   }
-  // A proxy may change the type of a stream; its run has started.
-  if (/^\s*(data|event|id|retry)?:/.test(start)) return whole();
+  if (eventStart.test(start)) return whole();
   const text = await readText(whole());
   if (text.trimStart().startsWith("<")) throw htmlError();
   throw new CliError("failure", "invalid response: expected an event stream", {

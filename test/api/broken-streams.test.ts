@@ -91,7 +91,22 @@ describe.each(ways)("%s", (name, line, before) => {
     },
   );
 
-  test.each(["<html>data: x</html>", "no data: x\n\n", '{"data": 1}', ""])(
+  test.each(["", ": ping\n\n", "event: ping\n\n", "\uFEFF", "\r\n\nid: 1\n", "retry: 9\n\n"])(
+    "a stream of another type whose start %j arrives byte by byte is read",
+    async (first) => {
+      const other = head.replace("text/event-stream", "text/plain\r\ntransfer-encoding: chunked");
+      const bytes = [...Buffer.from(first + started + finished)].flatMap((byte) => [
+        "1\r\n",
+        Uint8Array.of(byte),
+        "\r\n",
+      ]);
+      const ran = await against([...before, say(other, ...bytes, "0\r\n\r\n")], line);
+      expect(ran, ran.err).toMatchObject({ exit: 0 });
+      expect(kinds(ran.out)).toEqual(["workflow_started", "workflow_finished"]);
+    },
+  );
+
+  test.each(["<html>data: x</html>", "no data: x\n\n", "dat", "datax: x\n\n", '{"data": 1}', ""])(
     "the response %j of another type is refused",
     async (text) => {
       const other = head.replace("text/event-stream", "text/plain");
