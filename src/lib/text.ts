@@ -41,6 +41,13 @@ const NOT_ASCII = 0x80;
 const asciiText = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
 
+/** Marks that are sorted at once: the time grows with the square of their number. */
+const LONG_MARKS = /(?:(?!\u034f)[\p{M}\uff9e\uff9f]){30}(?!\u034f)/gu;
+
+/** A text in a Unicode form. A character that is not seen divides long runs of marks (UAX #15, stream-safe text). */
+export const unicodeForm = (text: string, form: "NFC" | "NFKC" = "NFKC"): string =>
+  text.replaceAll(LONG_MARKS, "$&\u034f").normalize(form);
+
 /** Text whose characters all take one column. */
 export const plain = /^[ -~]*$/;
 

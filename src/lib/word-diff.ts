@@ -87,3 +87,21 @@ function pieceEnd(text: string, start: number): number {
   const isInPair = (text.codePointAt(start + MAX_PIECE - 1) ?? 0) > 0xffff;
   return start + MAX_PIECE - Number(isInPair);
 }
+
+const sentences = new Intl.Segmenter("und", { granularity: "sentence" });
+
+/** The same for sentences. */
+const MAX_SENTENCES = 5000;
+
+/** The sentences of a text, with the blanks behind them; one that is longer than a piece becomes several. */
+export function* sentencesIn(text: string): Generator<string> {
+  for (let start = 0; start < text.length;) {
+    const found = [...sentences.segment(text.slice(start, start + MAX_SENTENCES))];
+    // The last one may go on in the next piece.
+    if (start + MAX_SENTENCES < text.length && found.length > 1) found.pop();
+    for (const { segment } of found) {
+      yield segment;
+      start += segment.length;
+    }
+  }
+}

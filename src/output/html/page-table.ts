@@ -1,4 +1,5 @@
 import { durationUnits, groupDigits } from "../../lib/numbers.ts";
+import { unicodeForm } from "../../lib/text.ts";
 import { isChart } from "../report-model.ts";
 import { share } from "../table/text-lines.ts";
 import type { Cell, Chart, Detail, Heading, RowMarks, Section, Tone } from "../report-model.ts";
@@ -113,8 +114,7 @@ export type Anchors = Map<string, number>;
 /** An anchor that a row keeps in later pages as long as names do not change; no other one of the page is the same. */
 function anchorOf(name: string, anchors: Anchors): string {
   const words =
-    name
-      .normalize("NFC")
+    unicodeForm(name, "NFC")
       .toLowerCase()
       .match(/[\p{L}\p{N}]+/gu) ?? [];
   const plain = `row-${[...words.join("-")].slice(0, MAX_ANCHOR).join("")}`;

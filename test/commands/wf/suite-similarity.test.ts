@@ -1,6 +1,6 @@
 /** How alike two answers are. */
-import { describe, expect, test } from "vitest";
-import { compareWords } from "../../../src/commands/wf/test/answers/compare-answer.ts";
+import { describe, expect, test, vi } from "vitest";
+import { compareWords, jsonIn } from "../../../src/commands/wf/test/answers/compare-answer.ts";
 
 describe("the similarity", () => {
   test.each([
@@ -56,10 +56,32 @@ describe("the similarity", () => {
     expect(compareWords(`.${long}`, long).similarity).toBe(1);
   });
 
-  test("is unknown for two texts of 90,000 different words", () => {
-    const [a, b] = ["x ", "y "].map((word) => word.repeat(90_000));
-    expect(compareWords(a ?? "", b ?? "").similarity).toBeUndefined();
+  // The time grows with the square of the words that differ: two seconds of processor time for 50,000.
+  test.each([
+    [12_000, 0],
+    [13_000, undefined],
+  ])("of two texts of %d different words is %j", (count, expected) => {
+    const [one, other] = [words("x", count), words("y", count)];
+    expect(compareWords(one, other).similarity).toBe(expected);
+    expect(compareWords(one, `${one} y`).similarity).toBe(count / (count + 1));
   });
+
+  test("of 12,000 shared words in another order is counted", () => {
+    const all = words("x", 12_000).split(" ");
+    expect(compareWords(all.join(" "), all.toReversed().join(" ")).similarity).toBeLessThan(0.001);
+  });
+
+  test("of a word with 300,000 marks is counted: to sort them all would take minutes", () => {
+    const marks = "\u0301\u0323".repeat(150_000);
+    expect(compareWords(`a${marks}`, `a${marks}`).similarity).toBe(1);
+  });
+});
+
+test("no block is parsed after the first one that is JSON", () => {
+  const parse = vi.spyOn(JSON, "parse");
+  expect(jsonIn(`Here:\n\`\`\`\n{\n\`\`\`\n${"```\n[1]\n```\n".repeat(20_000)}`)).toEqual([1]);
+  expect(parse).toHaveBeenCalledTimes(3);
+  parse.mockRestore();
 });
 
 test.each([
@@ -70,6 +92,9 @@ test.each([
   const { difference } = compareWords(a, b);
   expect(difference && [difference.word, difference.one, difference.other]).toEqual(expected);
 });
+
+const words = (start: string, count: number) =>
+  Array.from({ length: count }, (_, at) => start + at).join(" ");
 
 function plainDistance(a: readonly string[], b: readonly string[]): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

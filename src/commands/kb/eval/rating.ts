@@ -1,6 +1,6 @@
 import { requireField } from "../../../api/response.ts";
 import { notFound, refused } from "../../../errors.ts";
-import { firstNames, withSlashes } from "../../../lib/text.ts";
+import { firstNames, unicodeForm, withSlashes } from "../../../lib/text.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -244,4 +244,4 @@ const chunkText = (record: SearchRecord): string =>
   );
 
 /** Ignores differences of white space, which indexing changes, and of Unicode form. */
-const normalized = (text: string): string => text.normalize("NFC").replace(/\s+/g, " ");
+const normalized = (text: string): string => unicodeForm(text, "NFC").replace(/\s+/g, " ");

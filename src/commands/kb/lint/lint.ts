@@ -3,7 +3,7 @@ import { CliError, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { formatBytes, parseBytes } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { counted, isFileName, isPath, withSlashes } from "../../../lib/text.ts";
+import { counted, isFileName, isPath, unicodeForm, withSlashes } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { obstacle, uploadKind, walkFiles } from "../sources/index.ts";
@@ -134,10 +134,10 @@ function* nameProblems(path: string, seen: Map<string, string>): Generator<LintP
     const sign = character === "\\" ? "a backslash" : "a control character";
     yield found("name-sign", `the name contains ${sign}`);
   }
-  const name = withSlashes(path.normalize("NFC"));
+  const name = withSlashes(unicodeForm(path, "NFC"));
   const other = seen.get(name.toLowerCase());
   if (other === undefined) seen.set(name.toLowerCase(), path);
-  else if (withSlashes(other.normalize("NFC")) === name)
+  else if (withSlashes(unicodeForm(other, "NFC")) === name)
     yield found("name-clash", `the document name is the same as for ${other}`);
   else yield found("name-case", `the document name differs from that of ${other} only in case`);
 }

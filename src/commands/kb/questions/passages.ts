@@ -1,4 +1,5 @@
-import { segmentsOf } from "../../../lib/word-diff.ts";
+import { segmentsOf, sentencesIn } from "../../../lib/word-diff.ts";
+import { unicodeForm } from "../../../lib/text.ts";
 
 /** Longest and shortest text that a question is written about, in characters. */
 export const MAX_PASSAGE = 400;
@@ -63,13 +64,15 @@ function drawn(texts: readonly string[], random: () => number): string | undefin
   return texts.find(({ length }) => (left -= length) < 0) ?? texts.at(-1);
 }
 
-const sentences = new Intl.Segmenter("und", { granularity: "sentence" });
-
 /** Whole sentences of a chunk, from one that is drawn on; longer ones are cut. */
 function passageIn(chunk: string, random: () => number): string {
-  const all = [...sentences.segment(chunk)].map(({ segment }) => segment);
-  const lengthFrom = (index: number) => all.slice(index).join("").length;
-  const starts = all.flatMap((_, index) => (lengthFrom(index) >= MIN_PASSAGE ? [index] : []));
+  const all = [...sentencesIn(chunk)];
+  let left = chunk.length;
+  const starts = all.flatMap((sentence, index) => {
+    const isLong = left >= MIN_PASSAGE;
+    left -= sentence.length;
+    return isLong ? [index] : [];
+  });
   const start = starts[Math.floor(random() * starts.length)] ?? 0;
   let text = all[start] ?? "";
   for (const next of all.slice(start + 1)) {
@@ -80,19 +83,20 @@ function passageIn(chunk: string, random: () => number): string {
 }
 
 /** Marks of lists and quotes around a question. */
-const MARKS = new Set("\"'“”„«»‘’`*•>-–");
+const MARKS = new Set("\"'“”„«»‘’`*•>-– ");
 
 /** The question in what an application has answered: its first line, without marks of lists and quotes. */
 export function questionIn(answer: string): string {
   const line = answer.split("\n").find((each) => each.trim() !== "") ?? "";
-  let text = [...line.trim().replace(/^\d{1,3}[.)] /, "")];
-  while (MARKS.has(text[0] ?? "") || text[0] === " ") text = text.slice(1);
-  while (MARKS.has(text.at(-1) ?? "") || text.at(-1) === " ") text = text.slice(0, -1);
-  return text.join("");
+  const text = line.trim().replace(/^\d{1,3}[.)] /, "");
+  let [start, end] = [0, text.length];
+  while (MARKS.has(text[start] ?? "")) start++;
+  while (end > start && MARKS.has(text[end - 1] ?? "")) end--;
+  return text.slice(start, end);
 }
 
 const wordsOf = (text: string): string[] =>
-  [...segmentsOf(text.normalize("NFKC").toLowerCase())].flatMap(({ segment, isWordLike }) =>
+  [...segmentsOf(unicodeForm(text).toLowerCase())].flatMap(({ segment, isWordLike }) =>
     isWordLike ? [segment] : [],
   );
 

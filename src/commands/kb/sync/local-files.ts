@@ -2,7 +2,7 @@ import { CliError, isFatal, reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { decodeText } from "../../../lib/text.ts";
+import { decodeText, unicodeForm } from "../../../lib/text.ts";
 import type { SourceDocument } from "../changes/index.ts";
 import { isKnownToHold, syncFields } from "../documents/index.ts";
 import type { DocumentState, FieldValue } from "../documents/index.ts";
@@ -212,7 +212,7 @@ const codePoints = (text: string): number =>
  * characters.
  */
 export const documentPath = (path: string, prefix: string | undefined): string =>
-  (prefix === undefined ? path : `${prefix}/${path}`).normalize("NFC");
+  unicodeForm(prefix === undefined ? path : `${prefix}/${path}`, "NFC");
 
 /** Front matter as metadata: lists are joined with commas, dates become Unix seconds. */
 const plainValues = (values: Readonly<Record<string, unknown>>): LocalFile["metadata"] =>

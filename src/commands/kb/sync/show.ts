@@ -29,7 +29,7 @@ export async function shownText(input: ShownFile, context: Context): Promise<str
     const object = entries.find(
       (each): each is SourceObject =>
         each.kind === "file" &&
-        [each.path, documentPath(each.path, prefix)].includes(show.normalize("NFC")),
+        [each.path, documentPath(each.path, prefix)].includes(documentPath(show, undefined)),
     );
     if (!object) throw notFound(`${from.label} has no file ${show}`);
     if (uploadKind(object.path) !== "text")

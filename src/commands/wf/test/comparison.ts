@@ -213,7 +213,7 @@ function verdictOf(
   return after.answers.length > 0 && !isAlike(before, after) ? "changed" : "passes";
 }
 
-/** Answers of each side that are compared: two long ones take a second. */
+/** Answers of each side that are compared: two long ones take a tenth of a second. */
 const MAX_COMPARED = 5;
 
 /** Whether an answer is one of those before, or similar to one. */

@@ -1,5 +1,5 @@
-import { firstNames } from "../../../../lib/text.ts";
-import { segmentsOf } from "../../../../lib/word-diff.ts";
+import { firstNames, unicodeForm } from "../../../../lib/text.ts";
+import { segmentsOf, sentencesIn } from "../../../../lib/word-diff.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { SuiteContext, SuiteSupport } from "../file/index.ts";
 import { factsIn, hasFacts } from "./facts.ts";
@@ -71,34 +71,16 @@ export function supportedSentences(
   return { all, open: all.filter((sentence) => !isSupported(sentence)) };
 }
 
-const sentences = new Intl.Segmenter("und", { granularity: "sentence" });
-
-/** Characters that are segmented at once: the time grows with the square of their number. */
-const MAX_PIECE = 5000;
-
-/** The sentences of a line; one that is longer than a piece becomes several. */
-function* sentencesIn(line: string): Generator<string> {
-  for (let start = 0; start < line.length;) {
-    const found = [...sentences.segment(line.slice(start, start + MAX_PIECE))];
-    // The last one may go on in the next piece.
-    if (start + MAX_PIECE < line.length && found.length > 1) found.pop();
-    for (const { segment } of found) {
-      yield segment.trim();
-      start += segment.length;
-    }
-  }
-}
-
 const sentencesOf = (text: string): string[] =>
   text
     .split(/\r?\n/)
-    .flatMap((line) => [...sentencesIn(line)])
+    .flatMap((line) => [...sentencesIn(line)].map((sentence) => sentence.trim()))
     .filter((sentence) => /\d/.test(sentence) || contentWords(sentence).size > 0);
 
 /** Words of four letters and more, or of two in a script without capital letters. */
 function contentWords(text: string): ReadonlySet<string> {
   const words = new Set<string>();
-  for (const { segment, isWordLike } of segmentsOf(text.normalize("NFKC").toLowerCase())) {
+  for (const { segment, isWordLike } of segmentsOf(unicodeForm(text).toLowerCase())) {
     const least = segment.toUpperCase() === segment ? 2 : 4;
     if (isWordLike && segment.length >= least && !/\d/.test(segment)) words.add(segment);
   }

@@ -2,8 +2,8 @@ import { distance } from "fastest-levenshtein";
 import { usage } from "../../../../errors.ts";
 import { diffJson, fromDifference } from "../../../../lib/formats/json-diff.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
-import { counted } from "../../../../lib/text.ts";
 import { segmentsOf } from "../../../../lib/word-diff.ts";
+import { counted, unicodeForm } from "../../../../lib/text.ts";
 import { matches, parseValue } from "../../../conditions/index.ts";
 import { quoted } from "../../expect/index.ts";
 import type { CompareMode, SuiteTurn } from "../file/index.ts";
@@ -42,7 +42,7 @@ export function openComparison(expected: ExpectedAnswer) {
     check: `${modes[mode].check} ${listed(texts.map((text) => modes[mode].shown(text)))}${limit}`,
     /**
      * Compares with each expected answer; the best result is that of the check. Calls `pause` before
-     * each, since one may take a second.
+     * each, since one may take a tenth of a second.
      */
     async compare(answer: string, pause: () => Promise<void>) {
       const compared: Compared[] = [];
@@ -176,7 +176,7 @@ export function compareWords(one: string, other: string) {
 
 /** The words of a text; all of it for one without words, such as a sign or nothing. */
 function wordsOf(original: string): Words {
-  const text = original.normalize("NFKC");
+  const text = unicodeForm(original);
   const keys: string[] = [];
   const starts: number[] = [];
   for (const { segment, index, isWordLike } of segmentsOf(text)) {
@@ -207,10 +207,8 @@ function firstDifference(a: Words, b: Words) {
   return { word: at + 1, one: shown(a), other: shown(b) };
 }
 
-/** Steps that take about a second, each for 32 words of one text: two texts of 80,000 words. */
-const MAX_STEPS = 200_000_000;
-/** Different words of both texts that one code unit can stand for, beside two for all other words. */
-const MAX_WORDS = 0xfffe;
+/** Steps that take a tenth of a second, each for 32 words of one text: two texts of 12,000 words. */
+const MAX_STEPS = 5_000_000;
 
 /** The edit distance of two lists of words; undefined if it would take too long. */
 function wordDistance(a: readonly string[], b: readonly string[]): number | undefined {
@@ -223,8 +221,8 @@ function wordDistance(a: readonly string[], b: readonly string[]): number | unde
   if (Math.ceil(one.length / 32) * other.length > MAX_STEPS) return undefined;
   const words = new Set(other);
   const shared = [...new Set(one)].filter((word) => words.has(word));
-  if (shared.length > MAX_WORDS) return undefined;
-  // The package compares code units. Words of one text alone are equal to none, so they share one.
+  // The package compares code units, and the steps allow for fewer words than there are. Words of one text alone are
+  // equal to none, so they share one.
   const units = new Map(shared.map((word, index) => [word, String.fromCharCode(index)]));
   const coded = (list: readonly string[], unshared: string) =>
     list.map((word) => units.get(word) ?? unshared).join("");
@@ -233,7 +231,11 @@ function wordDistance(a: readonly string[], b: readonly string[]): number | unde
 
 /** The JSON value in an answer: all of it, or that of its first fenced block that holds one. */
 export function jsonIn(answer: string): unknown {
-  return [answer, ...fencedBlocks(answer)].map(tryParseJson).find((value) => value !== undefined);
+  for (const text of [answer, ...fencedBlocks(answer)]) {
+    const value = tryParseJson(text);
+    if (value !== undefined) return value;
+  }
+  return undefined;
 }
 
 /**

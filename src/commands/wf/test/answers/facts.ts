@@ -1,4 +1,4 @@
-import { counted } from "../../../../lib/text.ts";
+import { counted, unicodeForm } from "../../../../lib/text.ts";
 import { quoted } from "../../expect/index.ts";
 
 /** A number or a date as it is written, and what it may mean: `1.500` is 1500 or 1.5. */
@@ -28,7 +28,7 @@ const MAX_NAMED = 3;
 export function differingFacts(answer: string, expected: string): string | undefined {
   const [here, there] = [factsIn(answer), factsIn(expected)];
   const words = new Set(
-    [...answer.normalize("NFKC").matchAll(WORD)]
+    [...unicodeForm(answer).matchAll(WORD)]
       .flatMap(([word]) => [word, ...word.split(/['’]/)])
       .map(nameKey),
   );
@@ -81,7 +81,7 @@ function lacking(here: readonly Figure[], there: readonly Figure[]): string[] {
 }
 
 export function factsIn(original: string): Facts {
-  let text = original.normalize("NFKC");
+  let text = unicodeForm(original);
   const dates: Figure[] = [];
   const numbers: Figure[] = [];
   for (const pattern of datePatterns())

@@ -1,5 +1,5 @@
 import { isObject, stringifyJson } from "../../../../lib/json.ts";
-import { shortened } from "../../../../lib/text.ts";
+import { shortened, unicodeForm } from "../../../../lib/text.ts";
 
 /** What is said to an application once. */
 export interface DraftTurn {
@@ -92,7 +92,7 @@ const normalized = ({ query, inputs }: DraftTurn): unknown => [
 ];
 
 const plainText = (text: string): string =>
-  text.normalize("NFKC").trim().replace(/\s+/gu, " ").toLowerCase();
+  unicodeForm(text).trim().replace(/\s+/gu, " ").toLowerCase();
 
 function merged(one: TestDraft, other: TestDraft): TestDraft {
   const outputs = Object.entries(one.outputs).filter(
