@@ -12,12 +12,14 @@ export interface Altered {
 
 /**
  * A server in front of another one that passes requests on, and lets `alter` change the JSON of responses: for states
- * that a server has only after a fault of its own; `forwarded` changes the path of a request. Returns its base URL.
+ * that a server has only after a fault of its own; `forwarded` changes the path of a request, and `sent` its body.
+ * Returns its base URL.
  */
 export async function alteringProxy(
   origin: string,
   alter: (response: Altered) => void,
   forwarded = (path: string) => path,
+  sent = (body: Buffer, _path: string) => body,
 ): Promise<string> {
   const server = createServer((request, reply) => {
     const chunks: Buffer[] = [];
@@ -32,7 +34,7 @@ export async function alteringProxy(
           "transfer-encoding": ____,
           ...rest
         } = headers;
-        const body = method === "GET" ? undefined : Buffer.concat(chunks);
+        const body = method === "GET" ? undefined : sent(Buffer.concat(chunks), path);
         const given = { method, headers: rest as Record<string, string>, ...(body && { body }) };
         const response = await fetch(`${origin}${forwarded(path)}`, given);
         let bytes = Buffer.from(await response.arrayBuffer());

@@ -194,10 +194,34 @@ describe("a site", () => {
     const far = "http://127.0.0.1:9/docs/x";
     site.set("/sitemap.xml", sitemap("/docs/a", "/docs/b", "/blog/a", far));
     site.set("/blog/a", page("Blog"));
-    const ran = await run("sync", kb, `${address}#/docs/`);
+    const ran = await run("sync", kb, `${address}#/docs/`, "--exclude", "127.0.0.1:9");
     expect(ran.exit, ran.err).toBe(0);
     expect(await names()).toEqual(["docs/a.md"]);
     expect(asked).toEqual(["/sitemap.xml", "/robots.txt", "/docs/a"]);
+  });
+
+  test("names pages that a sitemap lists on other hosts, and takes the others", async () => {
+    const elsewhere = ["https://www.docs.example/docs/x", "https://www.docs.example/docs/y"];
+    const secure = `${origin.replace("http:", "https:")}/docs/z`;
+    site.set(
+      "/sitemap.xml",
+      sitemap("/docs/a", ...elsewhere, secure, "http://other.example/blog/"),
+    );
+    const ran = await run("sync", kb, `${address}#/docs/`, "--prune");
+    expect(ran.exit, ran.err).toBe(10);
+    expect(actions(ran.out)).toEqual([
+      "create docs/a.md",
+      `failed ${new URL(origin).host}`,
+      "failed www.docs.example",
+    ]);
+    expect(ran.out).toContain(`the site: 2 pages not taken, such as ${elsewhere[0]}`);
+    expect(ran.out).toContain(`the site: 1 page not taken, such as ${secure}`);
+    const excluded = ["--exclude", "www.docs.example", "--exclude", "127.0.0.1:*"];
+    const line = ["sync", kb, `${address}#/docs/`, "--prune"];
+    expect((await run(...line, ...excluded)).exit).toBe(0);
+    site.set("/sitemap.xml", sitemap(...elsewhere));
+    expect((await run(...line)).exit).toBe(2);
+    expect(await names()).toEqual(["docs/a.md"]);
   });
 
   test("--show prints the Markdown of a page: headings, lists, tables, code and links", async () => {

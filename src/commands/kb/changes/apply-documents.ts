@@ -15,6 +15,7 @@ import type { MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
 import { isContentIndexed, rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
 import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
+import { newOwners } from "./owners.ts";
 import { newMarker } from "./marker.ts";
 import type { Marker } from "./marker.ts";
 import type { DocumentFlags } from "./params.ts";
@@ -87,10 +88,12 @@ class DocumentRun {
   readonly marker: Marker;
   /** Documents that were being indexed when last looked at. */
   readonly #indexing: SentDocument[] = [];
+  readonly #owners: ReturnType<typeof newOwners>;
 
   constructor(tools: RunTools) {
     this.#tools = tools;
     this.#reader = new SourceReader([], tools.context.host.files);
+    this.#owners = newOwners([...tools.target.documents, ...tools.changes]);
     // Should it fail, the write of their hashes fails in the same way.
     const mark = (sent: readonly SentDocument[]) => this.#try(() => this.#write(sent, pendingOf));
     this.marker = newMarker(mark, tools.context.host);
@@ -278,7 +281,9 @@ class DocumentRun {
   async *#complete(indexed: readonly SentDocument[]): AsyncGenerator<Change> {
     const { context, target, waiter } = this.#tools;
     const { dataset_id, no_wait } = target;
-    const sent = yield* this.#giveChunks(indexed);
+    const lost = new Map(indexed.map((each) => [each, this.#owners.lost(each.change, each.id)]));
+    for (const row of lost.values()) if (row) yield row;
+    const sent = yield* this.#giveChunks(indexed.filter((each) => !lost.get(each)));
     const isReady = ({ change }: SentDocument) => !no_wait || isContentIndexed(change);
     const problem = await this.#try(async () => {
       await this.#write(sent, (each) => (isReady(each) ? each.hash : pendingHash(each.hash)));
@@ -294,16 +299,19 @@ class DocumentRun {
     return { ...result, id };
   }
 
-  #send(change: DocumentChange, replace: boolean, onSent: OnSent): Promise<SentDocument | Change> {
+  async #send(change: DocumentChange, replace: boolean, onSent: OnSent) {
     const { context, target } = this.#tools;
-    const to = { target, reader: this.#reader };
-    return this.#attempt(change, () => sendDocument(change, replace, { ...to, onSent }, context));
+    const to = { target, reader: this.#reader, onSent };
+    const sent = await this.#attempt(change, () => sendDocument(change, replace, to, context));
+    return (isSent(sent) && this.#owners.taken(sent)) || sent;
   }
 
   #delete(change: DocumentChange): Promise<Change> {
     const { context, target } = this.#tools;
     const input = { dataset_id: target.dataset_id, document_id: change.id ?? "" };
-    return this.#attempt(change, async () => {
+    return this.#attempt<Change>(change, async () => {
+      const lost = this.#owners.lost(change);
+      if (lost) return lost;
       await context.api.call(deleteDocument, input).catch((error: unknown) => {
         const isDeleted = error instanceof ApiError && error.kind === "not-found";
         if (!isDeleted) throw error;

@@ -57,7 +57,7 @@ export async function* outputOf(
   const ended = (child.ended ?? child.exit.then(() => {})).then(() => void (hasEnded = true));
   ended.catch(() => {}); // as `exit`
   const quiet = (stop: AbortSignal) => {
-    const left = ended.then(() => host.sleep(GRACE_MS, stop));
+    const left = ended.then(() => host.sleep(GRACE_MS, stop)).then(afterReading);
     return Promise.race([left, host.sleep(IDLE_MS, stop)]).then(
       () => hangs.abort(),
       () => {},
@@ -93,6 +93,11 @@ export async function* outputOf(
     over.abort();
     if (!isRead) hangs.abort(); // the rest is not read
   }
+}
+
+/** Lets what has arrived be read, and its stream be closed: after a pause of the machine, timers come first. */
+async function afterReading(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Ends when `quiet` does before the next byte arrives. */

@@ -1,4 +1,5 @@
 import { usage } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { attempt } from "../../../lib/json.ts";
 import { isPublicAddress } from "../../../lib/addresses.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
@@ -13,8 +14,8 @@ import type { SitePages } from "./same-page.ts";
 import { addressOf, pathOfPage, readSitemap, urlsFor } from "./page-list.ts";
 import { entryMaker } from "./paths.ts";
 import { sourceError } from "./program.ts";
-import { unsure } from "./source.ts";
-import type { Content, Doubt, Source, SourceEntry, SourceOptions } from "./source.ts";
+import { omitted, unsure } from "./source.ts";
+import type { Content, Doubt, Source, SourceOptions } from "./source.ts";
 
 /** Sitemaps and pages that are read at most. */
 const MAX_SITEMAPS = 1000;
@@ -25,6 +26,8 @@ const DEPLOY_MS = 90_000;
 /** The pages that a site lists; without a problem, these are all of them. */
 interface PageList {
   readonly pages: ReadonlySet<string>;
+  /** Those of other hosts, which are not asked. */
+  readonly others: ReadonlySet<string>;
   readonly problem?: string | undefined;
 }
 
@@ -37,26 +40,28 @@ export function siteSource(address: string, context: Context, options: SourceOpt
   const { origin } = start;
   const fetcher = newFetcher(origin, context, options);
   const known = newPages(fetcher);
-  const isBelow = (url: string) => url.startsWith(origin + prefix);
   let allowed: ReadonlySet<string> | undefined;
+  const none: PageList = { pages: new Set(), others: new Set() };
   const listPages = async (): Promise<PageList> => {
-    const list = await attempted(() => pagesOf(start.href, isBelow, fetcher, context));
-    const { pages, problem = list.problem } = list.value ?? { pages: new Set<string>() };
-    if (allowed !== undefined || pages.size === 0) return { pages, problem };
+    const list = await attempted(() => pagesOf(start.href, prefix, fetcher, context));
+    const { pages, others, problem = list.problem } = list.value ?? none;
+    if (allowed !== undefined || pages.size === 0) return { pages, others, problem };
     const rules = await attempted(() => rulesFor(pages, origin, fetcher, context));
-    if (!rules.value) return { pages: new Set(), problem: rules.problem };
+    if (!rules.value) return { ...none, problem: rules.problem };
     allowed = new Set(rules.value.allowed);
     await fetcher.slowDown(rules.value.delay);
-    return { pages, problem };
+    return { pages, others, problem };
   };
   return {
     label: address,
     address,
     concurrency: 4,
     async list(filter) {
-      const { pages, problem } = await listPages();
+      const { pages, others, problem } = await listPages();
       const entryOf = await entryMaker(filter);
-      const entries: SourceEntry[] = [];
+      const entries = [...groupBy(others, (url) => new URL(url).host)].map(([host, urls]) =>
+        entryOf(host, () => omitted(host, notTaken(urls)), true),
+      );
       for (const url of pages) {
         const path = pathOfPage(url, (name) => uploadKind(name) !== undefined);
         const other = known.urlOf(path);
@@ -98,6 +103,9 @@ export function siteSource(address: string, context: Context, options: SourceOpt
     },
   };
 }
+
+const notTaken = (urls: readonly string[]): string =>
+  `not the host of the site: ${counted(urls.length, "page")} not taken, such as ${urls[0]}`;
 
 /** Do two addresses of one path lead to one page by redirects? */
 async function areOnePage(one: string, other: string, { look }: SitePages) {
@@ -141,34 +149,37 @@ const isFailure = (error: unknown): error is Error =>
 /** Lists the pages below a path. What a sitemap does not tell is the problem; the others are read all the same. */
 async function pagesOf(
   start: string,
-  isBelow: (url: string) => boolean,
+  prefix: string,
   fetcher: Fetcher,
   context: Context,
 ): Promise<PageList> {
-  const pages = new Set<string>();
-  const add = (url: string) => {
-    if (pages.size >= MAX_PAGES) throw sourceError(`more than ${MAX_PAGES} pages`);
-    if (isBelow(url)) pages.add(url);
+  const { origin } = new URL(start);
+  const [pages, others] = [new Set<string>(), new Set<string>()];
+  const add = (url: string, elsewhere?: Set<string>) => {
+    if (pages.size + others.size >= MAX_PAGES) throw sourceError(`more than ${MAX_PAGES} pages`);
+    if (url.startsWith(origin + prefix)) pages.add(url);
+    else if (!url.startsWith(`${origin}/`) && new URL(url).pathname.startsWith(prefix))
+      elsewhere?.add(url);
   };
   if (!isSitemap(start)) {
     const { url, bytes, headers } = whole(await fetcher.get(start));
     const html = decodePage(bytes, headers["content-type"] ?? "", true);
     const { links } = await convertPage(html, url, context);
     for (const each of [start, ...links]) add(each);
-    return { pages };
+    return { pages, others };
   }
   const seen = new Set([start]);
   const problems: string[] = [];
   for (const url of seen) {
     const { value, problem } = await attempted(() => sitemapAt(url, fetcher));
     if (problem !== undefined) problems.push(problem);
-    for (const each of value?.pages ?? []) add(each);
+    for (const each of value?.pages ?? []) add(each, others);
     for (const each of value?.sitemaps ?? [])
-      if (new URL(each).origin === new URL(start).origin) seen.add(each);
+      if (new URL(each).origin === origin) seen.add(each);
       else problems.push(`${url} leads to another host`);
     if (seen.size > MAX_SITEMAPS) throw sourceError(`more than ${MAX_SITEMAPS} sitemaps`);
   }
-  return { pages, ...(problems.length > 0 && { problem: firstNames(problems, 3) }) };
+  return { pages, others, ...(problems.length > 0 && { problem: firstNames(problems, 3) }) };
 }
 
 /** The absolute addresses that a sitemap lists. Throws failure for one that is not whole. */
