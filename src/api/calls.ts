@@ -1,8 +1,6 @@
 import { DryRunShown, abortError } from "../errors.ts";
-import { retryOf } from "../operations/operation.ts";
-import type { AnyOperation, Operation } from "../operations/operation.ts";
-import { AdaptiveLimit } from "./adaptive-limit.ts";
-import type { ConcurrencyOptions } from "./adaptive-limit.ts";
+import { retryOf, type AnyOperation, type Operation } from "../operations/operation.ts";
+import { AdaptiveLimit, type ConcurrencyOptions } from "./adaptive-limit.ts";
 import type { AttemptResult, HttpResponse, SendOptions, Transport } from "./exchange.ts";
 import type { OnSent } from "./sent-bytes.ts";
 import { requestFor } from "./request.ts";

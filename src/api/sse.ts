@@ -2,8 +2,7 @@ import { createParser } from "eventsource-parser";
 import { CliError } from "../errors.ts";
 import { attempt, isObject, valueAt, parseJson } from "../lib/json.ts";
 import type { Stage } from "../lib/pipe.ts";
-import { serverEvent } from "../lib/server-event.ts";
-import type { ServerEvent } from "../lib/server-event.ts";
+import { serverEvent, type ServerEvent } from "../lib/server-event.ts";
 import { streamDecoder } from "../lib/text.ts";
 
 /** Maximum size of an event, in characters; a larger one is not an event stream. */

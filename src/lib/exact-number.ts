@@ -45,13 +45,17 @@ export function numericOf(text: string): Numeric {
   return text.length <= MAX_BIGINT ? BigInt(text) : new ExactNumber(text);
 }
 
-/** Compares two numbers digit by digit: below 0 if the first one is less, above if it is greater. */
-export const compareNumbers = (one: Numeric, other: Numeric): number =>
-  typeof one === "number" && typeof other === "number"
-    ? one - other
-    : orderOfTexts(String(one), String(other));
+/**
+ * Compares two numbers: below 0 if the first one is less, above if it is greater. Integers are compared
+ * digit by digit, others as doubles, because servers round fractions (server §11).
+ */
+export function compareNumbers(one: Numeric, other: Numeric): number {
+  const [a, b] = [String(one), String(other)];
+  if (/^-?\d+$/.test(a) && /^-?\d+$/.test(b)) return orderOfTexts(a, b);
+  return Number(a) === Number(b) ? 0 : Number(a) - Number(b);
+}
 
-/** Whether two values are the same text, number or other single value; numbers are compared digit by digit. */
+/** Whether two values are the same text, number or other single value. */
 export const isSameValue = (one: unknown, other: unknown): boolean =>
   one === other || (isNumeric(one) && isNumeric(other) && compareNumbers(one, other) === 0);
 

@@ -5,7 +5,7 @@ export interface SecondRange {
 }
 
 const isoTime =
-  /^(\d{4}-\d{2})(?:-(\d{2})(?:[T ](\d{2}:\d{2})(:\d{2}(?:\.\d+)?)? ?(Z|[+-]\d{2}:?\d{2})?)?)?$/i;
+  /^(\d{4}-\d{2})(?:-(\d{2})(?:[T ](\d{2}:\d{2})(:\d{2}(?:\.\d+)?)? ?(Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?)?$/i;
 
 /**
  * Reads a time, in UTC without a zone; undefined if it is none or not on the calendar.
@@ -18,7 +18,9 @@ export function spanOf(text: string): SecondRange | undefined {
   if (month === undefined) return undefined;
   const date = `${month}-${day ?? "01"}`;
   const midnight = new Date(`${date}T00:00Z`);
-  const ms = Date.parse(`${date}T${minute ?? "00:00"}${seconds ?? ""}${zone.toUpperCase()}`);
+  const ms = Date.parse(
+    `${date}T${minute ?? "00:00"}${seconds ?? ""}${zone.replace(/[a-z]+/i, "Z")}`,
+  );
   // `Date` takes 30 February for 2 March.
   if (Number.isNaN(ms) || midnight.getUTCDate() !== Number(day ?? 1)) return undefined;
   const first = Math.floor(ms / 1000);
@@ -34,7 +36,7 @@ const LAST_SECOND = 253_402_300_799;
 /** The seconds of a time in milliseconds or smaller units, as many programs give it; undefined for others. */
 export function secondsMeant(value: unknown): number | undefined {
   let time = Number(String(value).trim() || Number.NaN);
-  if (!(time > LAST_SECOND && Number.isFinite(time))) return undefined;
-  while (time > LAST_SECOND) time /= 1000;
+  if (!(Math.abs(time) > LAST_SECOND && Number.isFinite(time))) return undefined;
+  while (Math.abs(time) > LAST_SECOND) time /= 1000;
   return Math.floor(time);
 }

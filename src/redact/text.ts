@@ -1,6 +1,6 @@
+import { isNumeric, type Numeric } from "../lib/exact-number.ts";
 import { define, isObject, tryParseJson, stringifyJson } from "../lib/json.ts";
-import { serverEvent } from "../lib/server-event.ts";
-import type { ServerEvent } from "../lib/server-event.ts";
+import { serverEvent, type ServerEvent } from "../lib/server-event.ts";
 import { counted } from "../lib/text.ts";
 import type { Secrets } from "./keys.ts";
 
@@ -120,7 +120,7 @@ interface Mapping<State> {
   readonly start: State;
   readonly text: (state: State, text: string) => string;
   /** By default numbers stay. */
-  readonly number?: (state: State, number: number) => string | number;
+  readonly number?: (state: State, number: Numeric) => string | Numeric;
   /** By default names stay, too. */
   readonly name?: (name: string) => string;
   /** The state of a field; the items of a list have the state of the list. */
@@ -131,7 +131,7 @@ interface Mapping<State> {
 export function mapTexts<State>(value: unknown, mapping: Mapping<State>): unknown {
   const { start, text, number, name: nameOf = String, inside } = mapping;
   if (typeof value === "string") return text(start, value);
-  if (typeof value === "number") return number ? number(start, value) : value;
+  if (isNumeric(value)) return number ? number(start, value) : value;
   if (Array.isArray(value)) {
     const items = value.map((item) => mapTexts(item, mapping));
     return items.some((item, index) => item !== value[index]) ? items : value;

@@ -57,13 +57,11 @@ test.each([
 });
 
 test("a list is sorted by all digits", async () => {
-  const numbers = ["46", "45.5", "45", "-47"].map((end) =>
-    end.replace(/^(-?)/, "$117901234567890123"),
-  );
+  const numbers = ["46", "45", "-47"].map((end) => end.replace(/^(-?)/, "$117901234567890123"));
   const rows = numbers.map((n) => `{"id":"${n}","name":"A","word_count":${n}}`);
   const line = ["kb", "list", "-o", "name", "--sort", "word_count"];
-  const { out } = await against([page(rows.join(","), "4")], line);
-  expect(out.replaceAll("17901234567890123", "")).toBe("-47\n45\n45.5\n46\n");
+  const { out } = await against([page(rows.join(","), "3")], line);
+  expect(out.replaceAll("17901234567890123", "")).toBe("-47\n45\n46\n");
 });
 
 test("an event keeps the text of the server and its digits", async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { parseJson } from "../../src/lib/json.ts";
 import { redactStructure, redactText, redactValue, truncate } from "../../src/redact/text.ts";
 
 test.each([
@@ -38,6 +39,12 @@ test.each([
   [null, null],
 ])("the structure of %j is %j", (value, expected) => {
   expect(redactStructure(value)).toEqual(expected);
+});
+
+test("long numbers are hidden, too", () => {
+  const value = parseJson('{"a":1790123456789012345,"b":[0.1234567890123456789]}');
+  expect(redactStructure(value)).toEqual({ a: "<number>", b: ["<number>"] });
+  expect(redactValue({ token: value })).toEqual({ token: { a: "***", b: ["***"] } });
 });
 
 test("a shortened text shows its length", () => {

@@ -17,15 +17,13 @@ import type { Session } from "../execute/session.ts";
 import type { Command } from "../parse/command.ts";
 import { sourcesOf } from "../parse/input.ts";
 import type { Sources, TypedLine } from "../parse/values.ts";
-import { checkRows } from "./row-input.ts";
-import type { ReadRows } from "./row-input.ts";
+import { checkRows, type ReadRows } from "./row-input.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { resolvedInput, lookupOf } from "../resolve/resolve-input.ts";
 import type { Lookup } from "../../resolve/listings.ts";
 import { isAlreadyDeleted } from "../execute/row-values.ts";
-import { rowPlace } from "../../lib/formats/rows-file.ts";
-import type { FileRow } from "../../lib/formats/rows-file.ts";
+import { rowPlace, type FileRow } from "../../lib/formats/rows-file.ts";
 import { isIdPrefix, isUuid, withSlashes } from "../../lib/text.ts";
 
 /** Outcome of one row. */

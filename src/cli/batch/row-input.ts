@@ -4,15 +4,12 @@ import type { Context } from "../../commands/task/command-spec.ts";
 import { usage } from "../../errors.ts";
 import { shellQuote } from "../../lib/command-line.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { rowPlace, unreadable } from "../../lib/formats/rows-file.ts";
-import type { FileRow } from "../../lib/formats/rows-file.ts";
+import { rowPlace, unreadable, type FileRow } from "../../lib/formats/rows-file.ts";
 import { tryParseJson, stringifyJson } from "../../lib/json.ts";
 import type { Param, Params } from "../../operations/operation.ts";
-import { flagOf } from "../parse/command.ts";
-import type { Command } from "../parse/command.ts";
+import { flagOf, type Command } from "../parse/command.ts";
 import { changeProblem, checkedInput, labelOf } from "../parse/input.ts";
-import { checkValue, invalidValue } from "../parse/values.ts";
-import type { Sources, TypedLine } from "../parse/values.ts";
+import { checkValue, invalidValue, type Sources, type TypedLine } from "../parse/values.ts";
 import { isNumeric } from "../../lib/exact-number.ts";
 
 /** A row with checked values and unresolved names. */

@@ -18,8 +18,7 @@ import type { Globals, SharedFlag } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { mapCommands } from "../../lib/command-line.ts";
 import { commandsOf } from "../parse/command-list.ts";
-import { startsWith } from "../parse/command.ts";
-import type { Command } from "../parse/command.ts";
+import { startsWith, type Command } from "../parse/command.ts";
 
 interface ErrorStyle {
   readonly json: boolean;

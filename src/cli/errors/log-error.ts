@@ -1,15 +1,12 @@
 import type { HttpRequest } from "../../api/request.ts";
-import { ApiError, causesOf, errorJson, signalKinds } from "../../errors.ts";
-import type { CliError } from "../../errors.ts";
-import { writeErrorLog } from "../../host/error-log.ts";
-import type { LoggedError } from "../../host/error-log.ts";
+import { ApiError, causesOf, errorJson, signalKinds, type CliError } from "../../errors.ts";
+import { writeErrorLog, type LoggedError } from "../../host/error-log.ts";
 import type { Host } from "../../host/host.ts";
 import { isOn } from "../../lib/environment.ts";
 import { tryParseJson, stringifyJson } from "../../lib/json.ts";
 import { version } from "../../lib/version.ts";
 import { redactStructure, redactText, redactValue, truncate } from "../../redact/text.ts";
-import { curlText } from "../trace/request-log.ts";
-import type { Attempt, RequestLog } from "../trace/request-log.ts";
+import { curlText, type Attempt, type RequestLog } from "../trace/request-log.ts";
 
 /** Characters of a word of the command line, or of a query value, that are logged. */
 const MAX_WORD = 60;

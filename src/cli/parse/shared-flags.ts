@@ -1,5 +1,4 @@
-import { isList, retryOf } from "../../operations/operation.ts";
-import type { AnyOperation, Param } from "../../operations/operation.ts";
+import { isList, retryOf, type AnyOperation, type Param } from "../../operations/operation.ts";
 import { formatsOf } from "../../output/style.ts";
 import { flagOf, flagParams, isNegatable, placeholder, takesUser, valueUsage } from "./command.ts";
 import type { Command } from "./command.ts";

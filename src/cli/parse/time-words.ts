@@ -22,7 +22,7 @@ const agoForm =
 const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /**
- * The instant that a text names before `now`: `now`, epoch seconds, `2h` or `-2h`, `2 days ago`, and
+ * The instant that a text names before `now`: `now`, ISO 8601, epoch seconds, `2h` or `-2h`, `2 days ago`, and
  * days of `timeZone` at 00:00 or the given time: `today`, `yesterday`, `monday` (the last one, today
  * included), `last monday` (before today), `last week` (its Monday), `yesterday 14:30`. Dots, hyphens
  * and capitals do not matter, so that `2.days.ago` needs no quotes. Undefined for other texts.
@@ -33,14 +33,14 @@ export function timeInWords(text: string, now: Date, timeZone: string): Date | u
     .replace(/^-(?=\d)/, "")
     .replace(/[\s._-]+/g, " ")
     .trim();
-  const ms = instantOf(words, now.getTime(), timeZone);
+  const second = spanOf(text)?.first;
+  const ms = second === undefined ? instantOf(words, now.getTime(), timeZone) : second * 1000;
   // Dates end 270,000 years ago.
   return ms === undefined || Number.isNaN(new Date(ms).getTime()) ? undefined : new Date(ms);
 }
 
 function instantOf(words: string, now: number, timeZone: string): number | undefined {
   if (words === "now") return now;
-  if (/^\d{9,11}$/.test(words)) return Number(words) * 1000;
   if (/^(\d+[smhd])+$/.test(words)) return now - (parseDuration(words) ?? 0);
   const [, count, unit = ""] = agoForm.exec(words) ?? [];
   if (count !== undefined)

@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Script } from "node:vm";
 import { isNumeric, isSameValue, compareNumbers, typedNumber } from "../../lib/exact-number.ts";
 import type { Numeric } from "../../lib/exact-number.ts";
-import { secondsMeant, spanOf } from "../../lib/times.ts";
-import type { SecondRange } from "../../lib/times.ts";
+import { secondsMeant, spanOf, type SecondRange } from "../../lib/times.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { tryParseJson, valueAt, stringifyJson } from "../../lib/json.ts";
 import type { ConditionReader, Operator } from "./reader.ts";
@@ -72,8 +71,11 @@ const numericIn = (value: unknown): Numeric | undefined =>
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : stringifyJson(value);
 
+const isSameJson = (one: unknown, other: unknown): boolean =>
+  isSameValue(one, other) || isDeepStrictEqual(one, other);
+
 export const equals = (expected: unknown, negated = false): Claim => ({
-  ...claim((value) => isDeepStrictEqual(value, expected), negated),
+  ...claim((value) => isSameJson(value, expected), negated),
   ...(!negated && { equals: expected }),
 });
 
@@ -162,7 +164,7 @@ export function readComparison(
   if (!isOrder && (kind === "text" || kind === "any")) {
     const text = unquoted(written.text);
     const json = kind === "any" ? tryParseJson(text) : undefined;
-    const test = (value: unknown) => textOf(value) === text || isDeepStrictEqual(value, json);
+    const test = (value: unknown) => textOf(value) === text || isSameJson(value, json);
     return { ...claim(test, negated), ...(!negated && { equals: text }) };
   }
   if (kind === "time") {

@@ -44,8 +44,11 @@ export async function parseYaml(text: string, { strict = false } = {}): Promise<
       const problem = isSecond ? "expected one document, not a second one" : wordsOf(broken);
       return { problem, line: lineAt(broken.pos[0]) };
     }
-    let duplicate: number | undefined;
+    let [duplicate, infinite]: (number | undefined)[] = [];
     visit(document, {
+      Scalar(_, { value, range }) {
+        if (typeof value === "number" && !Number.isFinite(value)) infinite ??= range?.[0] ?? 0;
+      },
       Map(_, map: YAMLMap) {
         const keys = new Set<unknown>();
         for (const { key } of map.items) {
@@ -57,6 +60,8 @@ export async function parseYaml(text: string, { strict = false } = {}): Promise<
     });
     if (duplicate !== undefined)
       return { problem: "Map keys must be unique", line: lineAt(duplicate) };
+    if (infinite !== undefined)
+      return { problem: "infinity and NaN are not JSON", line: lineAt(infinite) };
     return { document, value: document.toJS() as unknown, lineAt };
   } catch (error) {
     // Undefined or too many aliases, and deeply nested lists.

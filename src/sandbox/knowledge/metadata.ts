@@ -15,7 +15,7 @@ import {
 } from "./records/knowledge-store.ts";
 import { builtInFields, fieldResponse } from "./records/metadata-values.ts";
 import { knowledgeError } from "./records/responses.ts";
-import { isNumeric } from "../../lib/exact-number.ts";
+import { ExactNumber, isNumeric } from "../../lib/exact-number.ts";
 
 const success: Reply = { json: { result: "success" } };
 
@@ -131,9 +131,10 @@ function setValues(
   }
 }
 
-/** Booleans are stored as numbers (server §11). */
+/** Booleans are stored as numbers, fractions as doubles (server §11). */
 function toStoredValue(value: unknown): MetadataValue {
   if (typeof value === "boolean") return Number(value);
+  if (value instanceof ExactNumber) return Number(value.text);
   if (typeof value === "string" || isNumeric(value)) return value;
   return isObject(value) || Array.isArray(value) ? stringifyJson(value) : null;
 }

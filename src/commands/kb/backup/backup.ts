@@ -8,10 +8,8 @@ import { formatBytes } from "../../../lib/numbers.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isDone, readKbState } from "../documents/index.ts";
-import { capture } from "../snapshot/index.ts";
-import type { CaptureStore, StoredContent } from "../snapshot/index.ts";
-import { requestedKbs } from "../knowledge/index.ts";
-import type { RequestedKb } from "../knowledge/index.ts";
+import { capture, type CaptureStore, type StoredContent } from "../snapshot/index.ts";
+import { requestedKbs, type RequestedKb } from "../knowledge/index.ts";
 import {
   isHash,
   objectPath,

@@ -13,8 +13,7 @@ import {
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readInput, lockWork } from "../../task/files.ts";
-import { parseQuestions } from "../eval/index.ts";
-import type { Question } from "../eval/index.ts";
+import { parseQuestions, type Question } from "../eval/index.ts";
 import { findKb } from "../knowledge/index.ts";
 import {
   bundleSide,

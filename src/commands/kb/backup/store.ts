@@ -18,8 +18,7 @@ import { isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { isUuid } from "../../../lib/text.ts";
 import { lockWork, removeUnfinished } from "../../task/files.ts";
-import { checkedManifest } from "../snapshot/index.ts";
-import type { BundledDocument, Manifest } from "../snapshot/index.ts";
+import { checkedManifest, type BundledDocument, type Manifest } from "../snapshot/index.ts";
 
 /** The state of a knowledge base at a time. */
 export interface Snapshot {

@@ -2,14 +2,11 @@
 import { collect } from "../../../lib/collect.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { change, planSettings } from "../changes/index.ts";
-import type { Change } from "../changes/index.ts";
-import { chunkHash, readChunks, readChunksOf } from "../chunk-lists/index.ts";
-import type { StoredChunk } from "../chunk-lists/index.ts";
+import { change, planSettings, type Change } from "../changes/index.ts";
+import { chunkHash, readChunks, readChunksOf, type StoredChunk } from "../chunk-lists/index.ts";
 import { contentHashes, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbProperties, KbState } from "../documents/index.ts";
-import { requireUndamaged } from "../snapshot/index.ts";
-import type { BundledDocument, Manifest } from "../snapshot/index.ts";
+import { requireUndamaged, type BundledDocument, type Manifest } from "../snapshot/index.ts";
 import { stringifyJson } from "../../../lib/json.ts";
 
 /** The parts of a document that an undo restores, as texts that are equal if the parts are. */

@@ -18,8 +18,7 @@ import { own } from "../../../lib/json.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
 import { version } from "../../../lib/version.ts";
 import { mapTexts } from "../../../redact/text.ts";
-import { errorResult } from "./results.ts";
-import type { ToolCallOf } from "./results.ts";
+import { errorResult, type ToolCallOf } from "./results.ts";
 import type { ClientRequest, Offer, OfferedTool } from "./schema.ts";
 
 /** What the servers of one process share. */
@@ -81,6 +80,12 @@ const withoutFunctions = <T extends object>(offered: T): T =>
     Object.entries(offered).filter(([, value]) => typeof value !== "function"),
   ) as T;
 
+/** Whether the package may have rounded an integer in an argument. */
+const isRounded = (value: unknown): boolean =>
+  typeof value === "object" && value !== null
+    ? Object.values(value).some(isRounded)
+    : Number.isInteger(value) && !Number.isSafeInteger(value);
+
 const validators = new WeakMap<OfferedTool, ReturnType<AjvJsonSchemaValidator["getValidator"]>>();
 
 /** Throws usage for arguments that the schema of a tool does not allow. */
@@ -89,6 +94,9 @@ export function checkArguments(tool: OfferedTool, values: Readonly<Record<string
   const takes = names.length === 0 ? "it takes no arguments" : `arguments: ${names.join(", ")}`;
   const unknown = Object.keys(values).find((name) => !names.includes(name));
   if (unknown !== undefined) throw usage(`unknown argument ${JSON.stringify(unknown)}`, takes);
+  const rounded = Object.keys(values).find((name) => isRounded(values[name]));
+  if (rounded !== undefined)
+    throw usage(`${rounded}: integers beyond 2^53 lose digits in this protocol`);
   const validate =
     validators.get(tool) ?? new AjvJsonSchemaValidator().getValidator(tool.inputSchema);
   validators.set(tool, validate);
@@ -171,8 +179,10 @@ const masked = <T extends CallToolResult | InputRequiredResult | object>(
   mapTexts(result, {
     start: undefined,
     text: (_, text) => host.secrets.masked(text),
+    // The package cannot write them, and most clients would round them.
+    number: (_, number) => (typeof number === "number" ? number : String(number)),
     inside: () => undefined,
-  }) as T; // only texts change
+  }) as T; // only texts and long numbers change
 
 /** ms between two notifications of progress. */
 const PROGRESS_INTERVAL = 100;
