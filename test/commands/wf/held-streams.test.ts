@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
+import timers from "undici/lib/util/timers.js";
 import { expect, test } from "vitest";
+import type { RawHost } from "../../../src/host/host.ts";
 import { http } from "../../lib/raw-server.ts";
 import { eventsText, inTurn, json, runServer, sleptTime, streaming } from "../../lib/run-server.ts";
 import type { Route } from "../../lib/run-server.ts";
@@ -9,8 +11,24 @@ import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 /** A proxy in front of the server buffers: a stream arrives when the server has closed it, or never. */
 const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-const silent: Route = () => {};
-const headOnly: Route = (socket: Socket) => void socket.write(head);
+
+/** Time of the network passes only here, and by more than --idle-timeout: a slow machine changes nothing. */
+function passTime() {
+  timers.tick(); // starts the timers that are new
+  timers.tick(2 * 3_600_000);
+}
+
+/** Nothing arrives until the client gives up. */
+const silent: Route = () => passTime();
+
+/** Is a stream open that will bring nothing more? */
+let isHeld = false;
+const held =
+  (text: string): Route =>
+  (socket: Socket) => {
+    isHeld = true;
+    socket.write(text);
+  };
 
 const form = { form_id: "f", node_id: "n", form_token: "tok", actions: [{ id: "yes" }] };
 
@@ -24,7 +42,7 @@ function newRun() {
     data: { id, ...data },
   });
   const started = eventsText(event("workflow_started", { created_at: 1, reason: "initial" }));
-  const begun: Route = (socket: Socket) => void socket.write(head + started);
+  const begun = held(head + started);
   const finished = (status: string) =>
     streaming(started + eventsText(event("workflow_finished", { status, outputs: { a: "1" } })));
   const paused = streaming(
@@ -60,6 +78,16 @@ const log = (...runs: readonly (readonly [run: string, second: number])[]) =>
     total: runs.length,
   });
 
+/** The client sleeps beside an open stream, when it has read what arrived. */
+const passingTime = (host: RawHost): RawHost => ({
+  ...host,
+  async sleep(ms, signal) {
+    await host.sleep(ms, signal);
+    if (isHeld) passTime();
+    isHeld = false;
+  },
+});
+
 interface Routes {
   readonly start?: Route;
   readonly logs?: Route;
@@ -87,8 +115,8 @@ async function ran(line: readonly string[], run: Run, routes: Routes) {
     }),
   });
   const env = { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" };
-  const argv = ["wf", ...line, "--idle-timeout", "0.05s", "--retries", "0"];
-  const result = await cli(argv, { env, around: sleptTime().around });
+  const argv = ["wf", ...line, "--idle-timeout", "1h", "--retries", "0"];
+  const result = await cli(argv, { env, around: (host) => passingTime(sleptTime().around(host)) });
   const asked = (route: string) => server.requests.filter((each) => each.startsWith(route)).length;
   return { ...result, starts: asked("POST /v1/workflows"), submitted: asked("POST /v1/form/") };
 }
@@ -97,7 +125,7 @@ const start = ["run", "q=x"];
 const buffering = "turn off buffering there (nginx: proxy_buffering off), or set --idle-timeout";
 
 type Held = readonly ["run" | "events", "head" | "body" | "rest", string, number];
-const held: readonly Held[] = [
+const parts: readonly Held[] = [
   ["run", "head", "succeeded", 0],
   ["run", "head", "partial-succeeded", 0],
   ["run", "head", "failed", 9],
@@ -112,7 +140,7 @@ const held: readonly Held[] = [
 
 async function follows([command, part, status]: Held) {
   const run = newRun();
-  const first = { head: silent, body: headOnly, rest: run.begun }[part];
+  const first = { head: silent, body: held(head), rest: run.begun }[part];
   const last = status === "paused" ? run.paused : run.finished(status);
   const running = run.detail("running");
   const isFollowed = command === "events";
@@ -172,51 +200,40 @@ async function equalRows() {
   return ran(["run", "--each", `${path}/rows.csv`, "-o", "json"], newRun(), {});
 }
 
-const taken = [now, now - 1];
-
-// All at once, because each of them waits for timeouts of the network.
-const [follow, refused, found, answer, equal] = await Promise.all([
-  Promise.all(held.map(follows)),
-  Promise.all(notTaken.map(([, routes]) => sought(routes))),
-  Promise.all(taken.map((at) => sought(({ id }) => ({ logs: log([other, now - 5], [id, at]) })))),
-  answered(),
-  equalRows(),
-]);
-
-test.each(held.map((row, index) => [...row, follow[index]] as const))(
+test.each(parts)(
   "wf %s, the %s of its stream held back: a run that %s exits with %i",
-  (command, _part, _status, exit, result) => {
-    const err = result?.err ?? "";
+  async (...row) => {
+    const [command, , , exit] = row;
+    const result = await follows(row);
+    const { err } = result;
     expect(result, err).toMatchObject({ exit, starts: command === "run" ? 1 : 0 });
-    expect(err).toContain(`no events from run ${result?.id}; waiting for its end: `);
+    expect(err).toContain(`no events from run ${result.id}; waiting for its end: `);
     expect(err).toContain(buffering);
     expect(err).not.toContain("may have started");
     if (exit === 8) expect(err).toContain("answer it with `wf form submit tok --action yes`");
   },
 );
 
-test("the forms of a run whose stream is held back are answered", () => {
+test("the forms of a run whose stream is held back are answered", async () => {
+  const answer = await answered();
   expect(answer, answer.err).toMatchObject({ exit: 0, starts: 1, submitted: 1 });
 });
 
-test.each(notTaken.map(([words], index) => [words, refused[index]] as const))(
-  "a run is not taken %s",
-  (_, result) => {
-    const err = result?.err ?? "";
-    expect(result, err).toMatchObject({ exit: 11, starts: 1, out: "" });
-    expect(err).toContain("the run may have started; check `wf logs` before starting it again");
-    expect(err).toContain(buffering);
-  },
-);
+test.each(notTaken)("a run is not taken %s", async (_, routes) => {
+  const result = await sought(routes);
+  const { err } = result;
+  expect(result, err).toMatchObject({ exit: 11, starts: 1, out: "" });
+  expect(err).toContain("the run may have started; check `wf logs` before starting it again");
+  expect(err).toContain(buffering);
+});
 
-test.each(taken.map((at, index) => [at, found[index]] as const))(
-  "a run of second %i is taken",
-  (_, result) => {
-    expect(result, result?.err).toMatchObject({ exit: 0, starts: 1 });
-  },
-);
+test.each([now, now - 1])("a run of second %i is taken", async (at) => {
+  const result = await sought(({ id }) => ({ logs: log([other, now - 5], [id, at]) }));
+  expect(result, result.err).toMatchObject({ exit: 0, starts: 1 });
+});
 
-test("rows with the same inputs never take the same run", () => {
+test("rows with the same inputs never take the same run", async () => {
+  const equal = await equalRows();
   const rows = JSON.parse(equal.out) as readonly { readonly status: string }[];
   expect(rows.map(({ status }) => status).toSorted(), equal.err).toEqual(["succeeded", "unknown"]);
   expect(equal).toMatchObject({ exit: 10, starts: 2 });

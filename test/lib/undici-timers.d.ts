@@ -1,0 +1,5 @@
+/** The timers of undici's requests; `tick` is exported for tests. */
+declare module "undici/lib/util/timers.js" {
+  const timers: { tick(ms?: number): void };
+  export default timers;
+}
