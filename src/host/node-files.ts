@@ -85,7 +85,8 @@ async function createDirectory(path: string, mode: number, system: FileSystem): 
   const { mkdir } = await system.fs();
   const make = () =>
     mkdir(path, mode).catch(async (error: unknown) => {
-      if (codeOf(error) !== "EEXIST" || !(await system.statPath(path)).isDirectory()) throw error;
+      const found = await system.statPath(path).catch(() => undefined); // a link may lead nowhere
+      if (codeOf(error) !== "EEXIST" || !found?.isDirectory()) throw error;
     });
   await make().catch(async (error: unknown) => {
     if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;

@@ -4,6 +4,7 @@ import { isObject, tryParseJson, stringifyJson } from "./json.ts";
 /** The file operations of a journal. */
 export interface JournalFiles {
   read(path: string): Promise<Uint8Array>;
+  stat(path: string): Promise<{ readonly isFile: boolean; readonly isDirectory: boolean } | null>;
   /** Appends and flushes to disk. */
   append(path: string, text: string, ownMode: number): Promise<void>;
   remove(path: string): Promise<void>;
@@ -22,9 +23,12 @@ export interface Journal {
 /**
  * Reads the journal at `path`; one that does not exist has no entries. Skips lines that are no JSON
  * objects, such as a last line that was cut off by a kill. Writes nothing. Throws usage for a file that
- * cannot be read: what it has must not be forgotten.
+ * cannot be read: what it has must not be forgotten; and for a pipe, which may never end.
  */
 export async function openJournal(path: string, files: JournalFiles): Promise<Journal> {
+  const status = await files.stat(path);
+  if (status && !status.isFile && !status.isDirectory)
+    throw usage(`the journal ${path} is not a regular file`);
   const bytes = await files.read(path).catch((error: unknown) => {
     if (isMissing(error)) return new Uint8Array();
     if (error instanceof CliError) throw error; // interrupted

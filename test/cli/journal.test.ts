@@ -8,6 +8,7 @@ import type { Files } from "../../src/host/host.ts";
 function memoryFiles(text = "") {
   const appended: string[] = [];
   const files = {
+    stat: () => Promise.resolve(null),
     read: () => Promise.resolve(new TextEncoder().encode(text)),
     append: (_path: string, added: string) => Promise.resolve(void appended.push(added)),
     remove: () => Promise.resolve(),

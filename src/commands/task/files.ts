@@ -61,6 +61,7 @@ export async function lockJournal(path: string, busy: string, host: Host): Promi
       release: () => {},
       files: {
         read: files.read,
+        stat: files.stat,
         append: () => Promise.reject(error as Error), // of the system
         remove: () => Promise.resolve(),
       },

@@ -1,5 +1,6 @@
 // What a backup does not know for certain it says: no command takes, removes or forgets another state in silence.
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { cp, mkdir, readFile, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -25,9 +26,9 @@ async function grown(name: string): Promise<void> {
   await done("doc", "add", "Base", name, "--text", `Text of ${name}`);
   await done("doc", "wait", "Base");
 }
-const backupAt = async (directory: string, time: string): Promise<string> =>
+const backupAt = async (directory: string, time: string, name = "Base"): Promise<string> =>
   (
-    await server.done(["kb", "backup", directory, "Base", "--columns", "snapshot"], at(time))
+    await server.done(["kb", "backup", directory, name, "--columns", "snapshot"], at(time))
   ).out.trim();
 
 const twice = join(home, "twice");
@@ -130,7 +131,7 @@ const beside: readonly (readonly [what: string, why: string, add: (path: string)
 ];
 
 test.each(
-  sampled(3, [
+  sampled(4, [
     ...damages.map((row) => [...row, first] as const),
     ...beside.map((row) => [...row, second] as const),
   ]),
@@ -162,7 +163,7 @@ test.each(
     });
     const before = await hashesOf(directory);
     const pruned = await kb("backup", "prune", directory, "--keep", "last=9", "-y");
-    expect(pruned).toMatchObject({ exit: 5, out: "" });
+    expect(pruned).toMatchObject({ exit: 2, out: "" });
     expect(pruned.err).toContain(why);
     expect(await hashesOf(directory)).toEqual(before);
   },
@@ -180,6 +181,49 @@ test("an older snapshot that cannot be read, or that of another base, does not s
   await done("backup", "restore", directory, id, "--name", "Later", "--dry-run");
   // Its name is not known, so it may have been this one.
   expect((await kb("backup", "restore", directory, "Base", "-n")).exit).toBe(2);
+});
+
+test("the folder of all snapshots is a link that leads nowhere", async () => {
+  const { directory } = await copied();
+  await replaced(join(directory, "snapshots"), (path) => symlink("gone", path));
+  for (const [exit, ...line] of [
+    [2, directory, "Base"],
+    [10, "list", directory],
+    [2, "restore", directory, "Base", "-n"],
+    [2, "prune", directory, "--keep", "last=1", "-y"],
+  ] as const) {
+    const ran = await kb("backup", ...line);
+    expect(ran.exit, line.join(" ")).toBe(exit);
+    expect(ran.out + ran.err).toContain(join(directory, "snapshots"));
+  }
+});
+
+test("a knowledge base is found by an earlier name, with its newest snapshot", async () => {
+  const { directory } = await copied();
+  await done("update", "Base", "--name", "Renamed");
+  const third = await backupAt(directory, "2026-05-03T09:00:00Z", "Renamed");
+  const ran = await kb("backup", "restore", directory, "Base", "--name", "Earlier", "-n");
+  await done("update", "Renamed", "--name", "Base");
+  expect(ran.err).toContain(`taking snapshot ${third} `);
+});
+
+test("a backup does not wait for a pipe in the place of its journal", async () => {
+  const { directory } = await copied();
+  fifo(join(directory, "snapshots", `${id}.part.jsonl`));
+  const ran = await kb("backup", directory, "Base");
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain(".part.jsonl is not a regular file");
+});
+
+test("a note that is no text is damage", async () => {
+  const { directory, newest } = await copied();
+  const { sum: _, ...snapshot } = JSON.parse(await readFile(newest, "utf8")) as { sum: string };
+  const edited = { ...snapshot, note: 5 };
+  const sum = createHash("sha256").update(JSON.stringify(edited)).digest("hex");
+  await writeFile(newest, JSON.stringify({ ...edited, sum }));
+  const ran = await kb("backup", "restore", directory, "Base", "-n");
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain("fields are missing");
 });
 
 test("a new snapshot is taken beside one that cannot be read, and is the newest", async () => {
@@ -270,6 +314,24 @@ describe("a clock that was ahead", () => {
       `${future}\tkept\tlater than now`,
       `${newest}\tkept\tlast`,
     ]);
+  });
+
+  test("nor which unreadable one may be that of a time", async () => {
+    const { directory } = await copied();
+    const future = await backupAt(directory, ahead);
+    const newest = await backupAt(directory, today);
+    const folder = join(directory, "snapshots", id);
+    const files = await readdir(folder);
+    const named = (snapshot: string) =>
+      join(folder, files.find((name) => name.includes(snapshot)) ?? "");
+    await writeFile(named(newest), "{");
+    const restore = ["backup", "restore", directory, "Base", "--name", "Time", "-n", "-q"];
+    for (const _ of ["the future one is readable", "it is gone"]) {
+      const ran = await kb(...restore, "--at", today);
+      expect(ran.exit).toBe(2);
+      expect(ran.err).toContain(`${newest}.json: not valid JSON`);
+      await rm(named(future), { force: true });
+    }
   });
 
   test("nor one that was behind", async () => {
@@ -389,6 +451,12 @@ test("a drill creates no tags", async () => {
   expect(await done("tag", "list", "--columns", "name")).not.toContain("temporary");
 });
 
+test("a rule of the last ones counts each of the same time", () => {
+  const taken_at = "2026-05-01T10:00:00.000Z";
+  const [one, other] = [{ taken_at }, { taken_at, order: "2026-05-01T10:00:01.000Z" }];
+  expect(keptSnapshots([one, other], parsePolicy(["last=2"]), "UTC").size).toBe(2);
+});
+
 describe("an undo", () => {
   const folder = join(home, "undo");
   const backups = join(folder, "b");
@@ -431,6 +499,43 @@ describe("an undo", () => {
     }
     expect(server.seen.slice(from).filter(({ method }) => method !== "GET")).toEqual([]);
     expect((await run("undo", "-y")).exit).toBe(0);
+  });
+
+  test("takes back no older command in the place of one whose record is unreadable", async () => {
+    const records = join(folder, "state", "undo");
+    for (const [document, time] of [
+      ["a.md", "2026-05-03T11:00:00Z"],
+      ["b.md", "2026-05-03T11:30:00Z"],
+    ] as const) {
+      const line = ["kb", "doc", "disable", "Base", document, "--backup-dir", backups];
+      await server.done(line, { folder, now: () => new Date(time) });
+    }
+    const paths = (await readdir(records)).map((name) => join(records, name));
+    const texts = await Promise.all(paths.map((each) => readFile(each, "utf8")));
+    const path = paths[texts.findIndex((text) => text.includes("disable Base b.md"))] ?? "";
+    const good = await readFile(path);
+    const rows: readonly (readonly [what: string, damage: () => unknown])[] = [
+      ["empty", () => writeFile(path, "")],
+      ["of another shape", () => writeFile(path, "[]")],
+      ["a pipe", () => replaced(path, fifo)],
+      ["a directory", () => replaced(path, (each) => mkdir(each))],
+      ["a dangling link", () => replaced(path, (each) => symlink("gone", each))],
+      ["still on its way", () => rename(path, `${path}.partial`)],
+    ];
+    for (const [what, damage] of rows) {
+      await damage();
+      const ran = await run("undo", "-y");
+      expect(ran, what).toMatchObject({ exit: 2, out: "" });
+      expect(ran.err).toContain(`${path.replace(/\.json.*/, ".json")}`);
+      const [, line = ""] = /`kb ([^`]+)`/.exec(ran.err) ?? [];
+      expect((await run(...line.split(" "), "--dry-run")).exit, line).toBe(0);
+      const list = await run("undo", "--list", "--columns", "command");
+      expect(list).toMatchObject({ exit: 10, out: "kb doc disable Base a.md\n" });
+      await rm(`${path}.partial`, { force: true });
+      await rm(path, { recursive: true, force: true });
+      await writeFile(path, good);
+    }
+    for (const _ of ["b.md", "a.md"]) expect((await run("undo", "-y")).exit).toBe(0);
   });
 
   test("takes back nothing on another server", async () => {

@@ -13,6 +13,7 @@ import {
   objectPath,
   objectsOf,
   openBackup,
+  orderOf,
   requireBackup,
   snapshotPath,
 } from "./store.ts";
@@ -151,7 +152,7 @@ export const parsePolicy = (texts: readonly string[]): Policy =>
  * pure. Of each period that has snapshots, the newest one is kept, and always the newest of all and the one that a
  * restore takes.
  */
-export function keptSnapshots<S extends Pick<Snapshot, "taken_at" | "note" | "partial">>(
+export function keptSnapshots<S extends Pick<Snapshot, "taken_at" | "order" | "note" | "partial">>(
   snapshots: readonly S[],
   policy: Policy,
   timeZone: string,
@@ -166,7 +167,7 @@ export function keptSnapshots<S extends Pick<Snapshot, "taken_at" | "note" | "pa
     const seen = new Set<string>();
     for (const snapshot of newestFirst) {
       const period =
-        rule === "last" ? snapshot.taken_at : periods[rule](localTime(snapshot.taken_at, timeZone));
+        rule === "last" ? orderOf(snapshot) : periods[rule](localTime(snapshot.taken_at, timeZone));
       if (seen.has(period)) continue;
       if (seen.size >= count) break;
       seen.add(period);

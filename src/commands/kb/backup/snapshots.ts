@@ -14,7 +14,7 @@ import type { snapshotListParams, snapshotDiffParams, restoreParams } from "./co
 
 type RestoreInput = Input<typeof restoreParams>;
 
-/** All snapshots of a backup, in order. Throws refused if one cannot be read: then nothing may be removed. */
+/** All snapshots of a backup, in order. Throws usage if one cannot be read: then nothing may be removed. */
 export async function allSnapshots(
   directory: string,
   context: Context,
@@ -22,7 +22,7 @@ export async function allSnapshots(
   const { snapshots, bad } = await readSnapshots(directory, context.host);
   const [unread] = bad;
   if (!unread) return snapshots;
-  throw refused(
+  throw usage(
     `${unread.path}: ${unread.why}; which files it needs is not known, so nothing was removed`,
     orGetIt,
   );
@@ -36,8 +36,8 @@ export const listLine = (directory: string, kb?: string): string =>
   commandLine("kb backup list", [directory], { kb });
 
 /**
- * The snapshots of a knowledge base, by its name or ID, and what may be one. Throws not-found, and refused for a
- * name of several.
+ * The snapshots of a knowledge base, by its ID or any name it had, and what may be one. Throws not-found, and
+ * refused for a name of several.
  */
 function snapshotsOf(
   text: string,
@@ -45,8 +45,9 @@ function snapshotsOf(
   directory: string,
 ): StoredSnapshots {
   const name = text.replace(/^(name|id):/, "");
-  const found = snapshots.filter(({ kb }) => kb.id === name || kb.name === name);
-  const ids = new Set(found.map(({ kb }) => kb.id));
+  const called = snapshots.filter(({ kb }) => kb.id === name || kb.name === name);
+  const ids = new Set(called.map(({ kb }) => kb.id));
+  const found = snapshots.filter(({ kb }) => ids.has(kb.id));
   const named = new Set(snapshots.map(({ kb }) => kb.id));
   const isOfIt = ({ kb_id: id }: BadSnapshot) =>
     id === undefined || id === name || ids.has(id) || (!isUuid(name) && !named.has(id));
@@ -121,7 +122,12 @@ export async function snapshotAt(
   const last = upTo.at(-1);
   const from = chosen ? secondOf(orderOf(chosen)) : "";
   const to = at === undefined ? "9" : secondOf(new Date(until).toISOString());
-  const unread = stored.bad.find(({ second = to }) => from <= second && second <= to);
+  // A name shows the order: after a clock ahead, that is later than the time.
+  const isLate = (second: string) => second > secondOf(context.host.now().toISOString());
+  const wasAhead = own.some((each) => each.order !== undefined || isLater(each, context));
+  const unread = stored.bad.find(
+    ({ second = to }) => from <= second && (second <= to || wasAhead || isLate(second)),
+  );
   if (unread)
     throw usage(
       `${unread.path}: ${unread.why}; it may be the snapshot to take`,

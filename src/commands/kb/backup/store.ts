@@ -153,7 +153,10 @@ export async function readSnapshots(directory: string, host: Host): Promise<Stor
   const snapshots: Snapshot[] = [];
   const bad: BadSnapshot[] = [];
   const top = join(directory, "snapshots");
-  const kbs = (await files.stat(top)) ? await files.entries(top) : [];
+  const isThere = (await files.entries(directory)).some(({ name }) => name === basename(top));
+  const isFound = (await files.stat(top)) !== null;
+  if (isThere && !isFound) bad.push({ path: top, why: "a link that leads nowhere" });
+  const kbs = isFound ? await files.entries(top) : [];
   for (const kb of kbs.filter((entry) => !isNone(entry))) {
     const folder = join(top, kb.name);
     if (!kb.isDirectory || !isUuid(kb.name)) {
@@ -211,6 +214,7 @@ const snapshotFields = {
   manifest: "text",
   documents: "number",
   bytes: "number",
+  "note?": "text",
   "partial?": "text",
   "order?": "text",
 } as const satisfies RequiredFields;

@@ -1,8 +1,9 @@
 import { isAbsolute, join } from "node:path";
-import { CliError, notFound, refused, ApiError } from "../../../errors.ts";
+import { CliError, notFound, refused, usage, ApiError } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
+import { isUnfinished } from "../../../host/host.ts";
 import type { Host } from "../../../host/host.ts";
 import { isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -28,14 +29,14 @@ import type { Taken } from "./backup.ts";
  * failure while another undo is at work: both would create what is missing.
  */
 export async function* run(
-  { list = false, record: id, forget = false }: Input<typeof undoParams>,
+  input: Input<typeof undoParams>,
   context: Context,
 ): AsyncGenerator<Change> {
-  if (list) return yield* (await ownRecords(context)).toReversed().map(recordRow);
+  if (input.list) return yield* listRecords(context);
   const release = context.options.dryRun ? () => {} : await lockRecords(context.host);
   try {
-    const record = recordOf(id, await ownRecords(context));
-    if (!forget) return yield* takeBack(record, context);
+    const record = recordOf(input, await ownRecords(context));
+    if (!input.forget) return yield* takeBack(record, context);
     yield recordRow(record);
     if (context.options.dryRun) return;
     await context.confirm(`Forget ${described(record, context)}?`, {
@@ -48,11 +49,34 @@ export async function* run(
   }
 }
 
-/** The record with an ID or its beginning, or the last one. Throws not-found, and refused for several. */
-function recordOf(text: string | undefined, all: readonly StoredRecord[]): StoredRecord {
-  const found =
-    text === undefined ? all.slice(-1) : all.filter(({ before }) => before.startsWith(text));
-  const [record, ...others] = found;
+/** Lists the records, newest first. Throws partial if there are files that may be others. */
+async function* listRecords(context: Context): AsyncGenerator<Change> {
+  const { records, bad } = await ownRecords(context);
+  yield* records.toReversed().map(recordRow);
+  if (bad.length === 0) return;
+  throw new CliError("partial", `not readable as a record: ${bad.join(", ")}`, {
+    isResult: true,
+    hint: "delete it if its command is not to be taken back",
+  });
+}
+
+/**
+ * The record with an ID or its beginning, or the last one. Throws not-found, refused for several, and usage if
+ * it is not certain which one is the last.
+ */
+function recordOf(
+  { record: text, forget }: Input<typeof undoParams>,
+  { records, bad: [unread] }: StoredRecords,
+): StoredRecord {
+  const found = records.filter(({ before }) => before.startsWith(text ?? ""));
+  const [record, ...others] = text === undefined ? found.slice(-1) : found;
+  if (text === undefined && unread !== undefined)
+    throw usage(
+      `${unread} cannot be read as a record; it may be that of the last command`,
+      record
+        ? `for ${record.command}: ${commandLine("kb undo", [], { forget: forget || undefined, record: record.before })}`
+        : "delete it if its command is not to be taken back",
+    );
   if (record && others.length === 0) return record;
   if (text === undefined)
     throw notFound(
@@ -124,9 +148,10 @@ const confirmed = (record: StoredRecord, context: Context): Promise<void> =>
   });
 
 /** The records of the server of this line. */
-async function ownRecords(context: Context): Promise<readonly StoredRecord[]> {
+async function ownRecords(context: Context): Promise<StoredRecords> {
   const base_url = await context.api.baseUrl();
-  return (await readRecords(context.host)).filter(({ kb }) => kb.base_url === base_url);
+  const { records, bad } = await readRecords(context.host);
+  return { records: records.filter(({ kb }) => kb.base_url === base_url), bad };
 }
 
 const recordRow = ({ before, command, kb, at, after }: StoredRecord): Change => {
@@ -227,18 +252,29 @@ export async function lockRecords(host: Host): Promise<() => void> {
   return lockWork(join(folderOf(host), "undo"), "another kb undo is at work", host);
 }
 
-/** The records of this machine, oldest first; files that are none are skipped. */
-export async function readRecords(host: Host): Promise<readonly StoredRecord[]> {
+interface StoredRecords {
+  /** Oldest first. */
+  readonly records: readonly StoredRecord[];
+  /** Paths of what may be a record and cannot be read as one. */
+  readonly bad: readonly string[];
+}
+
+/** The records of this machine. */
+async function readRecords(host: Host): Promise<StoredRecords> {
   const folder = folderOf(host);
-  if (!(await host.files.stat(folder))?.isDirectory) return [];
   const records: StoredRecord[] = [];
-  for (const { name, isFile } of await host.files.entries(folder)) {
-    if (!isFile || !name.endsWith(".json")) continue;
+  const bad: string[] = [];
+  const entries = (await host.files.stat(folder)) ? await host.files.entries(folder) : [];
+  for (const { name, isFile } of entries) {
+    if (!name.includes(".json") || isUnfinished(name)) continue;
     const path = join(folder, name);
-    const value = tryParseJson(new TextDecoder().decode(await host.files.read(path)));
+    const bytes = isFile && name.endsWith(".json") ? await host.files.read(path) : undefined;
+    const value = bytes && tryParseJson(new TextDecoder().decode(bytes));
     if (isRecord(value)) records.push({ ...value, path });
+    else bad.push(path);
   }
-  return records.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  records.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  return { records, bad };
 }
 
 const placeOf = ({ at: taken_at, order }: UndoRecord): string => orderOf({ taken_at, order });
@@ -290,7 +326,7 @@ export async function startRecord(
   const before = taken.snapshot;
   await host.files.makeDirectory(folderOf(host), 0o700);
   const name = `${before.taken_at.replaceAll(/[-:.]/g, "")}-${before.id}.json`;
-  const last = (await readRecords(host)).at(-1);
+  const last = (await readRecords(host)).records.at(-1);
   const record: StoredRecord = {
     ...orderAfter(last && placeOf(last), before.taken_at),
     command,
