@@ -121,3 +121,12 @@ export const isFileName = (word: string): boolean => /^(?!\w+:\/\/).*\.\w{1,5}$/
 
 /** Does a word look like a path: `./docs`? */
 export const isPath = (word = ""): boolean => /^[.~]|[/\\]/.test(word);
+
+/**
+ * The keyword to list a name by. The server takes `%`, `_` and `\` as wildcards, so only the longest
+ * part between them is sent (server §5).
+ */
+export function keywordOf(name: string, wildcards: RegExp = /[%_\\]/): string | undefined {
+  const longest = name.split(wildcards).sort((a, b) => b.length - a.length)[0] ?? "";
+  return [...longest].slice(0, 100).join("").trim() || undefined;
+}

@@ -4,7 +4,14 @@ import { ApiError, CliError, notFound, refused, usage } from "../errors.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { isObject, own, valueAt } from "../lib/json.ts";
-import { isIdPrefix, isShortPrefix, isUuid, shortened, withSlashes } from "../lib/text.ts";
+import {
+  isIdPrefix,
+  isShortPrefix,
+  isUuid,
+  keywordOf,
+  shortened,
+  withSlashes,
+} from "../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
@@ -89,7 +96,7 @@ async function findListed(
   const { name, prefix, isFile, anySlash } = wanted;
   // An ID can only be found in the whole list.
   const isNarrow = keyword && prefix === undefined;
-  const narrow = isNarrow && { keyword: keywordOf(name ?? "", anySlash ? anyWildcard : wildcard) };
+  const narrow = isNarrow && { keyword: keywordOf(name ?? "", anySlash && anyWildcard) };
   const ranks: Listed[][] = [[], [], [], []];
   const names: string[] = [];
   let nameless = false;
@@ -109,8 +116,7 @@ async function findListed(
   return { matches, names };
 }
 
-/** Characters that are no part of a keyword; those that are none if the kind of slash is unknown. */
-const wildcard = /[%_\\]/;
+/** Characters that are no part of a keyword if the kind of slash is unknown. */
 const anyWildcard = /[%_\\/∕]/;
 
 /** How near an object is to what is wanted, from 0; -1 if it is something else. */
@@ -137,15 +143,6 @@ async function findRun(prefix: string, lookup: Lookup): Promise<Found> {
   const logged = logs.map((row) => valueAt(row, "workflow_run.id"));
   const ids = new Set([...followed, ...matching(logged)]);
   return { matches: [...ids].map((id) => ({ id })), names: [] };
-}
-
-/**
- * The keyword to list a name by. The server takes `%`, `_` and `\` as wildcards, so only the longest
- * part between them is sent (server §5).
- */
-function keywordOf(name: string, wildcards: RegExp): string | undefined {
-  const longest = name.split(wildcards).sort((a, b) => b.length - a.length)[0] ?? "";
-  return [...longest].slice(0, 100).join("").trim() || undefined;
 }
 
 /** The rows of a single response. Not lookup.rows, which may skip rows by their names. */

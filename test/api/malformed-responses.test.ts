@@ -254,7 +254,17 @@ test("an upload that the server rejects before reading all of it fails with the 
   const rejecting = createServer(({ method }, response) => {
     seen.push(String(method));
     if (method === "GET") {
-      response.writeHead(200, { connection: "close" }).end(JSON.stringify({ id, name: "A" }));
+      response.writeHead(200, { connection: "close" }).end(
+        JSON.stringify({
+          id,
+          name: "A",
+          data: [],
+          has_more: false,
+          limit: 100,
+          total: 0,
+          page: 1,
+        }),
+      );
       return;
     }
     response.writeHead(413, { connection: "close", "content-type": "text/html" }).end("<html>");

@@ -136,7 +136,8 @@ test("a file that is sent is named with its size, one that comes by type and siz
   const folder = await temporaryDirectory();
   const path = join(folder, "a.md");
   await writeFile(path, "hello");
-  const env = await answering(200, '{"document":{"id":"1"},"batch":"b"}');
+  const empty = '"data":[],"has_more":false,"limit":100,"total":0,"page":1';
+  const env = await answering(200, `{"document":{"id":"1"},"batch":"b",${empty}}`);
   const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
   const { err } = await cli(["kb", "doc", "upload", id, path, "-vv"], { env });
   expect(err).toMatch(/> part file: file "a\.md", [\w/.+-]+, 5 bytes\n/);

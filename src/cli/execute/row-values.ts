@@ -148,6 +148,7 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerat
   const act = async (item: (typeof items)[number]) => {
     try {
       if ("error" in item) throw item.error;
+      await rulesOf(command)?.beforeSend?.({ ...item.ids, ...run.extra }, session.context);
       const response = await session.api.call(row, item.ids, { extra: run.extra });
       done.push(item.name);
       return idOf(row.returns, response) ?? String(item.ids[last.name]);
@@ -244,12 +245,13 @@ export interface SentRow {
 }
 
 /** Sends the request of a row, with what the rules of its command add. */
-export function sendRow(
+export async function sendRow(
   { command, row, extra, session }: SentRow,
   input: Values,
 ): Promise<unknown> {
-  const send = rulesOf(command)?.send;
+  const { send, beforeSend } = rulesOf(command) ?? {};
   const { api, context } = session;
+  await beforeSend?.({ ...input, ...extra }, context);
   const onSent = (done: number, total: number) =>
     context.progress({ done, total, unit: "bytes", verb: "Uploading" });
   if (!send) return api.call(row, input, { extra, onSent });

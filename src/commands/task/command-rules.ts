@@ -63,6 +63,8 @@ export interface CommandRules {
   readonly fills?: readonly string[];
   /** Fills in values that follow from others. Throws usage for those that the server would ignore. */
   fill?(filling: Filling): Promise<Values>;
+  /** Names what the request would replace. Throws refused if that cannot be read. */
+  beforeSend?(input: Values, context: Context): Promise<void>;
   /** Sends the request, with what belongs to it. */
   send?(input: Values, context: Context): Promise<unknown>;
   /** Explains a response by a notice. */

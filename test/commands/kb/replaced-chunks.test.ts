@@ -216,6 +216,106 @@ test("kb sync --rewrite with --yes names what it loses", async () => {
   expect(err).toContain("loses a.md: chunk 2 (edited)");
 });
 
+/** Commands that replace the content or the chunking of one document. */
+const replacing = {
+  "doc add": (name) => ["doc", "add", name, "a.md", "--text", paragraphs("newer")],
+  "doc add of another": (name) => [
+    "doc",
+    "add",
+    name,
+    "b.md",
+    "--text",
+    "B",
+    "--original-document-id",
+    "a.md",
+  ],
+  "doc update of its text": (name) => [
+    "doc",
+    "update",
+    name,
+    "a.md",
+    "--text",
+    paragraphs("newer"),
+  ],
+  "doc update of its chunking": (name) => ["doc", "update", name, "a.md", "--process-rule", rule],
+  "doc upload": (name, file) => ["doc", "upload", name, file],
+  "doc upload of several": (name, file, other) => ["doc", "upload", name, file, other],
+  "doc replace": (name, file) => ["doc", "replace", name, "a.md", file],
+  "doc add --each": (name, _, __, table) => ["doc", "add", name, "--each", table],
+} satisfies Record<string, (name: string, ...files: readonly [string, string, string]) => string[]>;
+
+const writes = (since: number) => server.seen.slice(since).filter(({ method }) => method !== "GET");
+
+describe("a command that replaces one document names the chunks that it loses", () => {
+  const directory = join(folder, "sent");
+  const files = ["a.md", "b.md", "rows.csv"].map((each) => join(directory, each));
+  const moved = new Set(["doc add", "doc upload", "doc upload of several", "doc add --each"]);
+  const rows = Object.keys(replacing).flatMap((command) =>
+    (moved.has(command) ? ["available", ...unfinished] : ["available"]).map(
+      (status) => [command as keyof typeof replacing, status] as const,
+    ),
+  );
+  test.each(sampled(4, rows))("kb %s while it is %s", async (command, status) => {
+    const name = `${command} ${status}`;
+    const change = (Object.keys(changes) as Change[])[name.length % 4] as Change;
+    const named = changes[change][1];
+    await mkdir(directory, { recursive: true });
+    const [file = "", other = "", table = ""] = files;
+    await writeFile(file, paragraphs("newer"));
+    await writeFile(other, "B");
+    await writeFile(table, `name,text\na.md,"${paragraphs("newer")}"\nb.md,B\n`);
+    await changedBase(name, change);
+    if (status !== "available") await abandon(name, status);
+    const before = await chunksOf(name);
+    const line = replacing[command](name, file, other, table);
+    let from = server.seen.length;
+    const planned = await kb(...line, "--dry-run");
+    expect([planned.exit, planned.err]).toEqual([
+      0,
+      expect.stringContaining(`a.md would lose ${named}`),
+    ]);
+    const fault = `GET *documents/${await idOf(name)}/segments* status=400`;
+    server.sandbox.setFaults([parseFault(fault)]);
+    const unread = await kb(...line);
+    server.sandbox.setFaults([]);
+    const isOfSeveral = /several|each/.test(command);
+    expect([unread.exit, unread.err + unread.out]).toEqual([
+      isOfSeveral ? 10 : 5,
+      expect.stringContaining("a.md was not replaced, as its chunks cannot be read: "),
+    ]);
+    // Others of the same command are made.
+    expect(writes(from)).toHaveLength(isOfSeveral ? 1 : 0);
+    expect(await chunksOf(name)).toEqual(before);
+    from = server.seen.length;
+    const replaced = await kb(...line);
+    expect([replaced.exit, replaced.err]).toEqual([
+      0,
+      expect.stringContaining(`a.md loses ${named}`),
+    ]);
+    expect(writes(from).length).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["of a new name", ["b.md"], []],
+    ["of a name of which this is a part", ["a"], []],
+    ["of the name of a disabled document", ["a.md"], ["disable"]],
+  ] as const)("kb doc add %s loses none", async (title, [added], [verb]) => {
+    await changedBase(title, "edited");
+    if (verb) await done("doc", verb, title, "a.md");
+    const ran = await kb("doc", "add", title, added, "--text", "New");
+    expect([ran.exit, ran.err]).toEqual([0, expect.not.stringContaining("loses")]);
+  });
+
+  test("kb doc upload beside it loses none", async () => {
+    const name = "Beside";
+    await changedBase(name, "edited");
+    const file = join(folder, "a.md");
+    await writeFile(file, "Beside");
+    const ran = await kb("doc", "upload", name, file, "--no-duplicate");
+    expect([ran.exit, ran.err]).toEqual([0, expect.not.stringContaining("loses")]);
+  });
+});
+
 describe("kb backup restore --into a document of another content", () => {
   test("names the chunks that it loses, and asks", async () => {
     const name = "Into";

@@ -549,6 +549,7 @@ describe("parent-child documents", () => {
         doc_form: "hierarchical_model",
       }),
       [`GET /datasets/${base}/documents`]: pageOf({ id: newest, name: "x.md" }),
+      [`GET /datasets/${base}/documents/${newest}/segments`]: pageOf(),
       [`GET /datasets/${base}/documents/*`]: ok({
         id: newest,
         doc_form: "hierarchical_model",

@@ -91,7 +91,7 @@ export const docReplace = task({
   about: "The document must be available. Servers before 1.14.0 are called with their older route.",
   params: { ...replaceDocument.params, file: namedFileParam },
   returns: replaceDocument.returns,
-  sends: [updateDocumentByFile],
+  sends: [getDocument, listChunks, updateDocumentByFile],
   wraps: replaceDocument,
   effect: "writes",
   examples: [

@@ -13,6 +13,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { collect, slices } from "../../../lib/collect.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import type { Input, InputOf } from "../../../operations/operation.ts";
+import { nameLosses } from "./losses.ts";
 import type { catParams, downloadParams } from "./command.ts";
 import { requireField } from "../../../api/response.ts";
 import type { Files } from "../../../host/host.ts";
@@ -272,5 +273,6 @@ export async function* replace(
   input: InputOf<typeof replaceDocument>,
   context: Context,
 ): AsyncGenerator<DocumentInBatch> {
+  await nameLosses(input.dataset_id, [input.document_id], context);
   yield await replaceFile(input, context);
 }

@@ -4,6 +4,7 @@ import { CliError, isFatal } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
 import { firstNames } from "../../../lib/text.ts";
 import { listChunks } from "../../../operations/chunks.ts";
+import { getDocument } from "../../../operations/documents.ts";
 import type { Checked } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { DocumentDetail } from "./verify-rename.ts";
@@ -45,8 +46,7 @@ export async function readLosses(
   let done = 0;
   const found = await mapAll(documents, 3, async (document) => {
     const losses = await lossesOf(dataset_id, document, context).catch((error: unknown) => {
-      const isOfOne = error instanceof CliError && !isFatal(error) && error.kind !== "limited";
-      if (!isOfOne || context.signal.aborted) throw error;
+      if (!isOfOne(error, context)) throw error;
       return `its chunks cannot be read: ${error.message}`;
     });
     context.progress({ verb: "Checking", done: ++done, total, unit: "documents" });
@@ -54,6 +54,10 @@ export async function readLosses(
   });
   return new Map(found);
 }
+
+/** Is it the fault of one document, so that others can be read? */
+const isOfOne = (error: unknown, { signal }: Context): error is CliError =>
+  error instanceof CliError && !isFatal(error) && error.kind !== "limited" && !signal.aborted;
 
 /** Prompts if something is lost, and names it, as --yes asks nothing; a dry run says what would be. */
 export async function confirmLosses(
@@ -66,6 +70,33 @@ export async function confirmLosses(
   if (context.options.dryRun) return context.notice(`would lose ${lost}`);
   await context.confirm(how.question(lost), { declined: how.declined });
   await context.notice(`loses ${lost}`);
+}
+
+/** Names what writes of documents lose. Throws if the chunks of one cannot be read, so that nothing is sent. */
+export async function nameLosses(
+  dataset_id: string,
+  ids: readonly string[],
+  context: Context,
+): Promise<void> {
+  for (const document_id of ids) {
+    const place = { dataset_id, document_id, metadata: "without" } as const;
+    const document = await context.api.call(getDocument, place).catch(unlessMissing);
+    if (!document) continue; // the write says so
+    const { name = document_id, error, doc_form } = document;
+    // The questions of a failed document are of no use.
+    const replaced = { ...document, id: document_id, doc_form: error ? null : doc_form };
+    const { lost } = await lossesOf(dataset_id, replaced, context).catch((error: unknown) => {
+      if (!isOfOne(error, context)) throw error;
+      const message = `${name} was not replaced, as its chunks cannot be read: ${error.message}`;
+      throw error.with({ hint: "run the same command again when the server lists them" }, message);
+    });
+    const verb = context.options.dryRun ? "would lose" : "loses";
+    if (lost.length > 0) await context.notice(`${name} ${verb} ${firstNames(lost, 20)}`);
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
 }
 
 type EditableChunk = Checked<{

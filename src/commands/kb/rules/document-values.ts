@@ -1,4 +1,5 @@
 import { CliError, usage, notFound, refused } from "../../../errors.ts";
+import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, own, valueAt, stringifyJson } from "../../../lib/json.ts";
 import { getChunk } from "../../../operations/chunks.ts";
@@ -6,8 +7,9 @@ import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
 import type { CommandRules, Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { nameLosses } from "../documents/index.ts";
 import { isProvider, modelName, modelsNamed } from "../../../lib/model-names.ts";
-import { firstNames, shortened } from "../../../lib/text.ts";
+import { firstNames, keywordOf, shortened } from "../../../lib/text.ts";
 import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/pipeline.ts";
 import type { InputOf } from "../../../operations/operation.ts";
@@ -48,6 +50,20 @@ export async function tellReplaced(response: unknown, context: Context): Promise
   if (typeof valueAt(response, "document.word_count") !== "number") return;
   const name = String(valueAt(response, "document.name"));
   context.success(`Replaced the content of document ${name}, which existed`);
+}
+
+/** Names what is lost with the document that a change replaces, or a create of its name (server §9.1). */
+export async function nameReplaced(values: Values, context: Context): Promise<void> {
+  const { document_id, original_document_id, file, name = valueAt(file, "name") } = values;
+  const dataset_id = String(values["dataset_id"]);
+  const known = document_id ?? original_document_id;
+  if (known !== undefined) return nameLosses(dataset_id, [String(known)], context);
+  if (values["duplicate"] === false) return;
+  const of = { dataset_id, keyword: keywordOf(String(name)) };
+  const listed = await collect(context.api.rows(listDocuments, of));
+  const replaced = listed.filter((each) => each.name === name && each.enabled !== false);
+  const ids = replaced.map(({ id }) => id);
+  await nameLosses(dataset_id, ids, context);
 }
 
 /** The values of a document that is added by its text. */

@@ -12,6 +12,9 @@ const deletions = () => import("./deletions.ts");
 const next: CommandRules["next"] = ({ dataset_id }) =>
   `; not indexed yet: ${commandLine("kb doc wait", [String(dataset_id)])}`;
 
+const beforeSend: CommandRules["beforeSend"] = async (...args) =>
+  (await documents()).nameReplaced(...args);
+
 /** What the commands of knowledge bases that are one request do besides. */
 export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb create": {
@@ -32,11 +35,13 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   },
   "kb doc add": {
     next,
+    beforeSend,
     explain: async (...args) => (await documents()).tellReplaced(...args),
     fill: async (filling) => (await documents()).fillAdded(filling),
   },
   "kb doc upload": {
     next,
+    beforeSend,
     explain: async (...args) => (await documents()).tellReplaced(...args),
     checkPaths: async (...args) => (await documents()).rejectUnfit(...args),
     fill: async (filling) => (await documents()).fillUploaded(filling),
@@ -45,7 +50,11 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
     fills: ["batch"],
     fill: async (filling) => (await documents()).requireBatch(filling),
   },
-  "kb doc update": { next, fill: async (filling) => (await documents()).fillUpdated(filling) },
+  "kb doc update": {
+    next,
+    beforeSend,
+    fill: async (filling) => (await documents()).fillUpdated(filling),
+  },
   "kb doc replace": {
     next,
     checkPaths: async (...args) => (await documents()).rejectUnfit(...args),
