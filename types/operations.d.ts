@@ -1259,7 +1259,7 @@ export interface Operations {
       readonly external_knowledge_id?: string;
       /** ID of the external knowledge API */
       readonly external_knowledge_api_id?: string;
-      /** Write documents again if searches fail after a change of the index */
+      /** Write documents again if searches fail */
       readonly rewrite?: boolean;
     },
     options?: RequestOptions,

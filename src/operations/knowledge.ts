@@ -190,7 +190,7 @@ export const updateKnowledgeBase = kbOperation({
     }),
     external_knowledge_id,
     external_knowledge_api_id,
-    rewrite: local.flag("Write documents again if searches fail after a change of the index"),
+    rewrite: local.flag("Write documents again if searches fail"),
   },
   anyOf: "all",
   confirms: true,

@@ -4,7 +4,6 @@ import { CliError, isFatal } from "../../../errors.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, nameWord } from "../../../lib/text.ts";
-import { listChunks } from "../../../operations/chunks.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -19,6 +18,7 @@ import { indexingStatusOf, isDone, readContents } from "../documents/index.ts";
 import { requestedKbs } from "../knowledge/index.ts";
 import { activeModels, brokenIndex } from "../models/index.ts";
 import type { checkParams } from "./command.ts";
+import { countChunks, recounted } from "./count-chunks.ts";
 import {
   contentFindings,
   findingOf,
@@ -139,7 +139,7 @@ function messageOf(error: unknown): string {
   return error.message;
 }
 
-/** Asks indexed documents for chunks that are not: chunks of others are being made. */
+/** Asks indexed documents for chunks that are not, or for any: chunks of others are being made. */
 async function* checkChunks(
   kb: CheckedKb,
   documents: readonly Document[],
@@ -149,14 +149,17 @@ async function* checkChunks(
     (each) => indexingStatusOf(each).indexing_status === "completed",
   );
   const check = async (document: Document): Promise<Finding[]> => {
-    const counter = newCounter();
-    const of = { dataset_id: kb.id, document_id: document.id, status: unindexed };
+    let count: number;
     try {
-      for await (const _ of context.api.rows(listChunks, of, { limit: 1, counter }));
+      const of = { dataset_id: kb.id, document_id: document.id, status: unindexed };
+      count = await countChunks(of, context);
+      if (count === 0 && (await recounted(kb.id, document, context)) !== document) {
+        const repair = kb.line("kb heal", [kb.id]);
+        return [findingOf("no chunks", kb, document, { note: "its chunks are gone", repair })];
+      }
     } catch (error) {
       return [findingOf("not checked", kb, document, { note: messageOf(error) })];
     }
-    const count = Math.max(counter.total ?? 0, counter.shown);
     if (count === 0) return [];
     const repair =
       document.enabled && !document.archived ? { repair: kb.line("kb heal", [kb.id]) } : {};
@@ -219,8 +222,9 @@ export async function kbFindings(given: CheckedKb, context: Context): Promise<Kb
     });
   const models = await attempt("models", modelFindings);
   const isSearched =
-    base.indexing_technique === "high_quality" &&
-    models.every(({ problem }) => problem !== "model");
+    base.indexing_technique === "economy" ||
+    (base.indexing_technique === "high_quality" &&
+      models.every(({ problem }) => problem !== "model"));
   const searches = isSearched ? await attempt("search", searchFindings) : [];
   return { kb, findings: [...models, ...searches], skips: false };
 }

@@ -1,5 +1,5 @@
 import { listChunks } from "../../../operations/chunks.ts";
-import { downloadDocumentsZip, listDocuments } from "../../../operations/documents.ts";
+import { downloadDocumentsZip, getDocument, listDocuments } from "../../../operations/documents.ts";
 import {
   getKnowledgeBase,
   listKnowledgeBases,
@@ -31,7 +31,7 @@ export const kbCheck = task({
   meant: ["audit"],
   summary: "Find what is wrong in knowledge bases, each with its repair",
   about:
-    "Finds documents in error, stuck, paused, empty or without chunks, contents that two documents have,\nchunks that are not indexed, files that the server has lost, models that are not active, searches that fail, and\nsync marks that contradict the content. Reads only: one request per 100 documents for the list and one for the\ncontents, one per document for chunks, and one search. What it could not check is a row, too.",
+    "Finds documents in error, stuck, paused, empty or without chunks, contents that two documents have,\nchunks that are not indexed or gone, files that the server has lost, models that are not active, searches that\nfail or find nothing, and sync marks that contradict the content. Reads only: one request per 100 documents for the\nlist and one for the contents, two per document for chunks, and one search, of economy up to five. What it could\nnot check is a row, too.",
   params: checkParams,
   returns: {
     ...onTerminal(
@@ -53,6 +53,7 @@ export const kbCheck = task({
     getKnowledgeBase,
     listDocuments,
     listChunks,
+    getDocument,
     downloadDocumentsZip,
     listModels,
     searchKnowledgeBase,

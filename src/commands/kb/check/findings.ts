@@ -56,7 +56,7 @@ const deletion = (kb: CheckedKb, { id, archived }: Known): string =>
   kb.line(archived ? "kb doc show" : "kb doc delete", [kb.id, id]);
 
 /** May it be written again although it may be disabled on purpose? */
-const isReplaceable = ({ enabled, archived }: Known): boolean => enabled === true && !archived;
+export const isInUse = ({ enabled, archived }: Known): boolean => enabled === true && !archived;
 
 /**
  * What the list says about a document; nothing for one that is right. `stuckAfter` and `now` are in ms. The
@@ -71,7 +71,7 @@ export function* listFindings(
   const status = indexingStatusOf(document);
   const { indexing_status, error } = status;
   const heal = (flags = {}) =>
-    isReplaceable(document) ? { repair: kb.line("kb heal", [kb.id], flags) } : {};
+    isInUse(document) ? { repair: kb.line("kb heal", [kb.id], flags) } : {};
   const remove = { repair: deletion(kb, document) };
   if (indexing_status === "error")
     yield findingOf("error", kb, document, { note: error ?? "no reason given", ...heal() });
@@ -123,7 +123,7 @@ function copyOf(seen: Map<string, Known>, key: string, document: Known) {
   const { id, name, enabled, archived } = document;
   const older = { id, name, enabled, archived };
   const newer = seen.get(key);
-  const isKept = newer !== undefined && isReplaceable(newer) && !isReplaceable(older);
+  const isKept = newer !== undefined && isInUse(newer) && !isInUse(older);
   seen.set(key, isKept ? newer : older);
   return newer && (isKept ? { copy: older, other: newer } : { copy: newer, other: older });
 }

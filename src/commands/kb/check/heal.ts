@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError } from "../../../errors.ts";
 import { collect, groupBy } from "../../../lib/collect.ts";
 import { openJournal } from "../../../lib/journal.ts";
@@ -10,6 +11,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backup/index.ts";
 import { change, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
+import { recounted } from "./count-chunks.ts";
 import { listFindings, storedAt } from "./findings.ts";
 import {
   chunkHash,
@@ -143,7 +145,9 @@ async function plan(
   const kb = { id: dataset_id, name: "", line: () => "" };
   const limits = { stuckAfter: stuck_after, now: context.host.now().getTime() };
   const names = groupBy(documents, ({ name }) => name);
-  const failed = documents.flatMap((document) => {
+  const limit = context.api.limitConcurrency();
+  const shown = await mapAll(documents, limit, (each) => recounted(dataset_id, each, context));
+  const failed = shown.flatMap((document) => {
     const { name, enabled, archived } = document;
     const found = [...listFindings(kb, document, limits)].find((each) =>
       replaced.includes(each.problem),

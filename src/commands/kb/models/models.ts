@@ -88,7 +88,7 @@ export async function changeSettings(
   const changes = await withModelAndTechnique(input, before, context);
   const sends = Object.values(changes).some((value) => value !== undefined && value !== dataset_id);
   const updated = sends ? await context.api.call(updateKnowledgeBase, changes) : before;
-  if (updated.indexing_technique !== "high_quality") return updated;
+  if (updated.indexing_technique !== "high_quality" && !rewrite) return updated;
   const { brokenIndex, repairIndex } = await import("./repair-index.ts");
   // A change that is stored already does nothing, also to an index that the first one broke (server §8).
   const isBroken = async () =>

@@ -4,6 +4,7 @@ import { delays, poll } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, decodeText } from "../../../lib/text.ts";
+import { listChunks } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import {
@@ -126,7 +127,7 @@ async function waitForAll(dataset_id: string, context: Context) {
   return { count: all.length, failed: all.filter((status) => !isIndexed(status)) };
 }
 
-/** Why searches of a knowledge base with vectors fail now; undefined if they succeed, or nothing is indexed. */
+/** Why searches of a knowledge base fail now; undefined if they succeed, or nothing is indexed. */
 export async function brokenIndex(
   dataset_id: string,
   context: Context,
@@ -136,8 +137,10 @@ export async function brokenIndex(
   return first === undefined ? undefined : searchProblem(dataset_id, context);
 }
 
-/** Why a semantic search fails; undefined if it succeeds. */
+/** Why a search by the technique of a knowledge base fails; undefined if it succeeds. */
 async function searchProblem(dataset_id: string, context: Context): Promise<string | undefined> {
+  const { indexing_technique } = await context.api.call(getKnowledgeBase, { dataset_id });
+  if (indexing_technique === "economy") return keywordProblem(dataset_id, context);
   try {
     await context.api.call(searchKnowledgeBase, {
       dataset_id,
@@ -154,6 +157,42 @@ async function searchProblem(dataset_id: string, context: Context): Promise<stri
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
     return error.message;
   }
+}
+
+/** Documents whose keywords are searched for: those set by hand may be words that no search looks up (server §6.1). */
+const MAX_PROBES = 5;
+
+/**
+ * Names keywords that no search finds though chunks have them: an economy index that is gone is an empty one
+ * (server §6.1). One hit shows that it is there.
+ */
+async function keywordProblem(dataset_id: string, { api }: Context): Promise<string | undefined> {
+  let sought: string | undefined;
+  const available = { dataset_id, status: "available" } as const;
+  for await (const { id } of api.rows(listDocuments, available, { limit: MAX_PROBES })) {
+    const of = { dataset_id, document_id: id, status: ["completed"] } as const;
+    const chunks = await collect(api.rows(listChunks, of, { limit: 20 }));
+    const keywords = chunks.find((each) => each.enabled && each.keywords?.length)?.keywords ?? [];
+    // At most 249 characters, which a query can have.
+    const query = keywords
+      .filter(({ length }) => length <= 24)
+      .slice(0, 10)
+      .join(" ");
+    if (query === "") continue;
+    const retrieval_model = { search_method: "keyword_search", top_k: 1 } as const;
+    const found = await api.call(searchKnowledgeBase, {
+      dataset_id,
+      query,
+      retrieval_model: {
+        ...retrieval_model,
+        reranking_enable: false,
+        score_threshold_enabled: false,
+      },
+    });
+    if (found.length > 0) return undefined;
+    sought ??= query;
+  }
+  return sought && `they find nothing, not even keywords of chunks: ${sought}`;
 }
 
 /**
