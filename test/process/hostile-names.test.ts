@@ -169,15 +169,15 @@ describe("kb doc download", () => {
 
   test.each(
     sampled(3, [
-      ["more files than were asked for", zipWith(["a", "1"], ["b", "2"], ["c", "3"]), ["a.md"]],
-      ["none", zipWith(), []],
-      ["half of one", zipWith(["a", "1"]).subarray(0, 20), []],
+      ["more files than were asked for", zipWith(["a", "1"], ["b", "2"], ["c", "3"]), 1],
+      ["none", zipWith(), 10],
+      ["half of one", zipWith(["a", "1"]).subarray(0, 20), 1],
     ]),
-  )("a ZIP with %s is refused", async (_what, zip, files) => {
+  )("a ZIP with %s is refused", async (_what, zip, exit) => {
     const ran = await download(["a.md"], zip);
-    expect(ran.exit).toBe(1);
+    expect(ran.exit).toBe(exit);
     await mkdir(target, { recursive: true });
-    expect(await filesIn(target)).toEqual(files);
+    expect(await filesIn(target)).toEqual([]);
   });
 });
 

@@ -45,21 +45,6 @@ export async function* unzip(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<U
   }
 }
 
-/** The same for a ZIP with one file for each of these documents; throws `failure` for any other number. */
-export async function* unzipDocuments<T>(
-  bytes: AsyncIterable<Uint8Array>,
-  documents: readonly T[],
-): AsyncGenerator<{ readonly document: T; readonly bytes: Uint8Array }> {
-  const wrongCount = broken(`expected one file for each of ${documents.length} documents`);
-  let count = 0;
-  for await (const content of unzip(bytes)) {
-    const document = documents[count++];
-    if (document === undefined) throw wrongCount;
-    yield { document, bytes: content };
-  }
-  if (count !== documents.length) throw wrongCount;
-}
-
 /** Skips a part that repeats the headers of the files. */
 async function skipPart(begin: number, input: Input): Promise<void> {
   if (begin === signature.directory) {

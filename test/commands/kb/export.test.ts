@@ -235,9 +235,9 @@ describe("unchanged documents are not downloaded again", () => {
     await writeFile(file, `name,text\n${rows.join("")}`);
     await done("doc", "add", name, "--each", file);
     await done("doc", "wait", name);
-    server.sandbox.setFaults([parseFault("POST */download-zip status=500 skip=1")]);
+    server.sandbox.setFaults([parseFault("POST */download-zip status=400 skip=1")]);
     const interrupted = await kb("export", name, folder, "--retries", "0");
-    expect(interrupted.exit).toBe(1);
+    expect(interrupted.exit).toBe(5);
     expect((await readdir(join(folder, "documents"))).length).toBe(100);
     server.sandbox.setFaults([]);
     const rest = await done("export", name, folder);

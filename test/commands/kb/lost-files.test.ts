@@ -1,7 +1,11 @@
-import { readFile } from "node:fs/promises";
+import { readFile, readdir } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
+import { unzipSync, zipSync } from "fflate";
 import { beforeAll, beforeEach, expect, test } from "vitest";
+import { bytesOf } from "../../../src/lib/collect.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { listening } from "../../lib/listening.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -98,4 +102,70 @@ test("a server that does not answer has lost nothing", async () => {
   const ran = await kb("export", "Middle", join(home, "down"), "--retries", "0");
   expect(ran.exit).toBe(11);
   expect(ran.out).not.toContain("no content");
+});
+
+test.each(positions)("%s: a download writes the rest, and names the lost", async (name, lost) => {
+  const directory = join(home, `${name} files`);
+  const ran = await kb("doc", "download", name, ...names, "--dir", directory, "--retries", "0");
+  expect(ran.exit, ran.err).toBe(10);
+  const rest = names.filter((each) => !lost.some((one) => one === each));
+  const written = await readdir(directory).catch(() => []);
+  expect(written.toSorted()).toEqual(rest);
+  for (const each of rest)
+    expect(await readFile(join(directory, each), "utf8")).toBe(`Text of ${each}`);
+  expect(ran.err).toContain(`not downloaded: ${lost.join(", ")}`);
+});
+
+test.each([500, 502, 504])("a ZIP that is %d is replaced by single downloads", async (status) => {
+  server.sandbox.setFaults([parseFault(`POST *download-zip status=${status} times=1`)]);
+  const directory = join(home, `zip ${status}`);
+  const line = ["doc", "download", "Middle", "a.md", "c.md", "--dir", directory];
+  const ran = await kb(...line, "--retries", "0");
+  expect(ran.exit, ran.err).toBe(0);
+  expect(await readFile(join(directory, "c.md"), "utf8")).toBe("Text of c.md");
+});
+
+/** A server that has no record of the file of a document, whose entry its ZIPs lack. */
+async function withoutEntry(lacking: string): Promise<string> {
+  const proxy = createServer((request, response) => {
+    const answer = async () => {
+      const body = await bytesOf(request as AsyncIterable<Uint8Array>);
+      const { method = "GET", url = "", headers } = request;
+      const { authorization = "" } = headers;
+      const sent = await fetch(`${server.sandbox.origin}${url}`, {
+        method,
+        headers: { authorization, "content-type": "application/json" },
+        ...(body.length > 0 && { body }),
+      });
+      let bytes = new Uint8Array(await sent.arrayBuffer());
+      if (url.endsWith("/download-zip")) {
+        const { [lacking]: _, ...rest } = unzipSync(bytes);
+        bytes = Uint8Array.from(zipSync(rest));
+      }
+      const type = sent.headers.get("content-type") ?? "application/json";
+      response.writeHead(sent.status, { "content-type": type }).end(bytes);
+    };
+    void answer();
+  });
+  return listening(proxy);
+}
+
+test.each(["a.md", "c.md"])("a ZIP without %s gives none the content of another", async (each) => {
+  await baseWithout(`No ${each}`, []);
+  const directory = join(home, `no ${each}`);
+  const url = await withoutEntry(each);
+  const ran = await kb(
+    "doc",
+    "download",
+    `No ${each}`,
+    ...names,
+    "--dir",
+    directory,
+    "--base-url",
+    url,
+  );
+  expect(ran.exit, ran.err).toBe(10);
+  expect(ran.err).toContain(`not downloaded: ${each}`);
+  for (const other of names.filter((name) => name !== each))
+    expect(await readFile(join(directory, other), "utf8")).toBe(`Text of ${other}`);
 });

@@ -155,13 +155,14 @@ export const docDownload = task({
   command: "kb doc download <kb> <doc...>",
   summary: "Download the original files of documents",
   about:
-    "Writes the files, byte for byte, to --dir under the names of the documents, or as one ZIP to --zip.",
+    "Writes the files, byte for byte, to --dir under the names of the documents, or as one ZIP to --zip.\nDocuments of which the server has no file are named; --dir writes the others.",
   params: downloadParams,
   output: ({ zip }) => (zip === "-" ? bytes : undefined),
   returns: withNamePath("path", list("", "path bytes:bytes document_id:id")),
   sends: [getDocument],
   wraps: downloadDocumentsZip,
   effect: "reads",
+  exits: ["partial"],
   runsToEnd: true,
   examples: [
     "kb doc download Handbook welcome.md --dir downloads",

@@ -1,7 +1,7 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { unzipDocuments } from "../../../lib/formats/unzip.ts";
+import { unzip } from "../../../lib/formats/unzip.ts";
 import {
   downloadDocumentsZip,
   getDocument,
@@ -11,6 +11,8 @@ import {
 import type { DocumentInBatch } from "../../../operations/documents.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { collect, slices } from "../../../lib/collect.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { firstNames } from "../../../lib/text.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import type { Input, InputOf } from "../../../operations/operation.ts";
 import { nameLosses } from "./losses.ts";
@@ -22,6 +24,9 @@ import type { CallOptions } from "../../../api/calls.ts";
 
 /** Number of documents that a server puts into one ZIP (server §9.3). */
 const MAX_ZIP_DOCUMENTS = 100;
+
+/** Bytes of a ZIP with several documents that are held until all have arrived. */
+const MAX_HELD = 32 * 1024 * 1024;
 
 /** Downloads side by side after a ZIP that did not arrive, and how long each may stay silent, in ms. */
 const ALONE = 4;
@@ -46,32 +51,52 @@ export async function* readContents<D extends { readonly id: string }>(
   all: readonly D[],
   context: Context,
 ): AsyncGenerator<DocumentContent<D>> {
+  let { api } = context;
   for (const batch of slices(all, MAX_ZIP_DOCUMENTS)) {
     const [only, ...others] = batch;
-    let received = 0;
+    let contents: readonly Uint8Array[] | undefined;
     try {
-      const zip = await fetchZip(
-        dataset_id,
-        batch.map(({ id }) => id),
-        context,
-      );
-      for await (const content of unzipDocuments(zip, batch)) {
-        received++;
-        yield { ...content, lost: false };
-      }
-      continue;
+      contents = await readZip(dataset_id, batch, { ...context, api });
     } catch (error) {
-      if (received > 0 || !only || !(isMissing(error) || isBroken(error, context))) throw error;
+      if (!only || !(isMissing(error) || isBroken(error, context))) throw error;
       const lost = !isMissing(error);
       // Throws if the server does not answer at all.
       if (lost) await context.api.call(getDocument, { dataset_id, document_id: only.id });
       if (others.length === 0) yield { document: only, bytes: undefined, lost };
-      else if (lost) yield* readEach(dataset_id, batch, context);
-      else
+      else if (lost) {
+        yield* readEach(dataset_id, batch, context);
+        api = api.with({ retries: 0 }); // other ZIPs may lack files, too: not each waits for retries
+      } else
         for (const half of slices(batch, Math.ceil(batch.length / 2)))
-          yield* readContents(dataset_id, half, context);
+          yield* readContents(dataset_id, half, { ...context, api });
+      continue;
     }
+    if (contents || others.length === 0)
+      for (const [at, document] of batch.entries())
+        yield { document, bytes: contents?.[at], lost: false };
+    else for (const one of batch) yield* readContents(dataset_id, [one], context);
   }
+}
+
+/**
+ * The files of a ZIP; undefined if it lacks some, or has too much for the memory. Only a whole ZIP tells whose
+ * each is: a document whose record of its file is missing has no entry (server §9.7).
+ */
+async function readZip(
+  dataset_id: string,
+  documents: readonly { readonly id: string }[],
+  context: Context,
+): Promise<readonly Uint8Array[] | undefined> {
+  const ids = documents.map(({ id }) => id);
+  const contents: Uint8Array[] = [];
+  let size = 0;
+  for await (const content of unzip(await fetchZip(dataset_id, ids, context))) {
+    size += content.length;
+    if (documents.length > 1 && size > MAX_HELD) return undefined;
+    if (contents.push(content) > documents.length)
+      throw new CliError("failure", `invalid ZIP: more than ${documents.length} files`);
+  }
+  return contents.length === documents.length ? contents : undefined;
 }
 
 /** Fetches each document alone, in order. */
@@ -202,8 +227,8 @@ async function writeZip(path: string, pieces: AsyncIterable<Uint8Array>, { host 
 }
 
 /**
- * Writes documents as files, 100 per request. An existing file with other content is kept, and the
- * command fails after all other files are written.
+ * Writes documents as files. An existing file with other content is kept, and a document of which the server
+ * has no file is named; the command fails after all other files are written.
  */
 async function* writeFiles(
   { dataset_id, document_id, overwrite = false }: Input<typeof downloadParams>,
@@ -213,28 +238,37 @@ async function* writeFiles(
   const { files } = context.host;
   const taken = new Set<string>();
   const conflicts: string[] = [];
-  for (const ids of slices(document_id, MAX_ZIP_DOCUMENTS)) {
-    const documents: { readonly id: string; readonly name: string }[] = [];
-    for (const id of ids) {
-      const { name } = await context.api.call(getDocument, { dataset_id, document_id: id });
-      documents.push({ id, name: requireField(name, "name") });
+  const lacking: string[] = [];
+  const documents: { readonly id: string; readonly name: string }[] = [];
+  for (const id of document_id) {
+    const { name } = await context.api.call(getDocument, { dataset_id, document_id: id });
+    documents.push({ id, name: requireField(name, "name") });
+  }
+  for await (const { document, bytes } of readContents(dataset_id, documents, context)) {
+    const { id, name: documentName } = document;
+    if (!bytes) {
+      lacking.push(documentName);
+      await context.notice(`the server has no file of document ${documentName}`);
+      continue;
     }
-    const zip = await fetchZip(dataset_id, ids, context);
-    for await (const { document, bytes } of unzipDocuments(zip, documents)) {
-      const { id, name: documentName } = document;
-      const name = uniquePath(safePath(documentName), taken);
-      const path = `${directory}/${name}`;
-      const place = await newPathInside(directory, name, files);
-      if (!overwrite && (await hasOtherContent(place, bytes, files))) {
-        conflicts.push(path);
-        continue;
-      }
-      await files.writeAtomic(place, bytes);
-      if (name !== documentName) await context.notice(`wrote document ${documentName} to ${path}`);
-      yield { document_id: id, path, bytes: bytes.length };
+    const name = uniquePath(safePath(documentName), taken);
+    const path = `${directory}/${name}`;
+    const place = await newPathInside(directory, name, files);
+    if (!overwrite && (await hasOtherContent(place, bytes, files))) {
+      conflicts.push(path);
+      continue;
     }
+    await files.writeAtomic(place, bytes);
+    if (name !== documentName) await context.notice(`wrote document ${documentName} to ${path}`);
+    yield { document_id: id, path, bytes: bytes.length };
   }
   const [first] = conflicts;
+  if (first === undefined && lacking.length > 0)
+    throw new CliError("partial", `not downloaded: ${firstNames(lacking)}`, {
+      isResult: true,
+      details: { lacking },
+      hint: `their chunks: ${commandLine("kb cat", [dataset_id, lacking[0] ?? ""])}`,
+    });
   if (first === undefined) return;
   const others = conflicts.length > 1 ? ` (and ${conflicts.length - 1} more)` : "";
   const hint = "move it away, or add --overwrite";
