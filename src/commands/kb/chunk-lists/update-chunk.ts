@@ -72,6 +72,8 @@ function lostFields(update: Update, chunk: unknown): readonly string[] {
     const asked = update[`segment.${field}`];
     const stored = chunk[field];
     if (asked === undefined || asked === stored) return false;
+    // What a response leaves out is not known, but servers before 1.12 have no summaries (server §19).
+    if (stored === undefined) return field === "summary";
     if (!Array.isArray(asked)) return true;
     return !Array.isArray(stored) || !hasSameWords(unique(asked), unique(stored));
   });
