@@ -1,8 +1,10 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
 import { root } from "../lib/paths.ts";
+import { testSite } from "../lib/site.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 // The single executable, in a directory of its own and without programs in PATH. It needs a Node.js binary,
@@ -54,6 +56,35 @@ test("a directory is synced, and a run is followed", () => {
   expect(exit, out + err).toBe(0);
   // On a busy machine the run has ended before it is followed: then this event is all that the server sends.
   expect(out).toMatch(/^osaka-leave.md\n([^]*\n)?workflow_finished\n$/);
+});
+
+/** The same beside servers of this process. */
+async function inSandboxBeside(...lines: readonly string[]) {
+  const args = ["sandbox", "--ephemeral", "--", "/bin/sh", "-ec", lines.join("\n")];
+  const env = { HOME: home, PATH: "" };
+  return promisify(execFile)(join(programs, "kb"), args, { cwd: home, env });
+}
+
+test("a site is synced: its pages are converted in a thread", async () => {
+  const { origin, answers, sitemap } = await testSite();
+  answers.set("/sitemap.xml", sitemap("/leave", "/deep"));
+  const deep = "<div>".repeat(300);
+  answers.set("/deep", (response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(`<html><main>${deep}</main></html>`);
+  });
+  answers.set("/leave", (response) => {
+    response.setHeader("content-type", "text/html");
+    response.end("<html><main><h1>Leave</h1><p>30 <b>days</b></p></main></html>");
+  });
+  const { stdout } = await inSandboxBeside(
+    "kb create Site --indexing-technique economy -o name > site",
+    `kb sync Site web+${origin}/sitemap.xml --yes || [ $? = 10 ]`,
+    "kb doc wait Site -q > documents",
+    "kb chunk list Site leave.md --jq '.[].content'",
+  );
+  expect(stdout).toContain("failed\tdeep.md\tcannot be converted: its tags are nested");
+  expect(stdout).toContain("30 **days**\n");
 });
 
 test("reports, pages and filters work", () => {
