@@ -231,8 +231,16 @@ test("a document that is being indexed has no chunks yet, which is said", async 
   const folder = join(home, "still");
   await still.done(["kb", "create", "Base", "--indexing-technique", "economy"], { folder });
   await still.done(["kb", "doc", "add", "Base", "slow.md", "--text", "Slow"], { folder });
-  const ran = await still.done(["kb", "backup", join(folder, "b"), "Base"], { folder });
-  expect(ran.out).toContain("without chunks: 1 document, being indexed");
+  const ran = await still.cli(["kb", "backup", join(folder, "b"), "Base"], { folder });
+  expect([ran.exit, ran.out, ran.err]).toEqual([
+    10,
+    expect.stringContaining("without chunks: 1 document, being indexed"),
+    expect.stringContaining("without the chunks of slow.md: being indexed"),
+  ]);
+  const list = await still.done(["kb", "backup", "list", join(folder, "b"), "-o", "json"], {
+    folder,
+  });
+  expect(list.out).toContain("without chunks: 1 document, being indexed");
 });
 
 test("no backup is made in a directory with other files", async () => {

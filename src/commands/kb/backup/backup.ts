@@ -222,9 +222,10 @@ export async function* run(
   const release = await openBackup(input.directory, context.host);
   const rows: BackedUp[] = [];
   const lost: string[] = [];
+  const unread: Missing[] = [];
   try {
     for (const kb of kbs) {
-      const row = await backUp(kb, input, lost, context);
+      const row = await backUp(kb, input, { lost, unread }, context);
       rows.push(row);
       yield row;
     }
@@ -236,6 +237,15 @@ export async function* run(
   const stored = counted(rows.length - failed.length, "snapshot");
   context.summary(`stored ${stored} in ${input.directory}, which grew by ${added}`);
   const [first] = failed;
+  const [missing] = unread;
+  if (!first && missing) {
+    const names = unread.map(({ name }) => name);
+    throw new CliError("partial", `without the chunks of ${firstNames(names, 3)}: ${missing.why}`, {
+      isResult: true,
+      details: { without_chunks: names, lost },
+      hint: "the notes name what is not stored; run the same command again once all is indexed (kb heal)",
+    });
+  }
   if (!first && lost.length > 0)
     throw new CliError("partial", `the server has lost the files of ${firstNames(lost, 3)}`, {
       isResult: true,
@@ -257,13 +267,14 @@ export async function* run(
 async function backUp(
   { id, name }: RequestedKb,
   { directory, no_chunks = false }: Input<typeof backupParams>,
-  lost: string[],
+  { lost, unread }: { readonly lost: string[]; readonly unread: Missing[] },
   context: Context,
 ): Promise<BackedUp> {
   try {
     const taken = await takeSnapshot(directory, id, { chunks: !no_chunks }, context);
     const { snapshot, downloaded, added } = taken;
     lost.push(...taken.lost);
+    unread.push(...taken.withoutChunks);
     const row = { documents: snapshot.documents, downloaded, added, note: lacksOf(taken) };
     return { action: "stored", kb: snapshot.kb.name, snapshot: snapshot.id, ...row };
   } catch (error) {
