@@ -93,6 +93,34 @@ describe.each(ways)("%s", (_, line) => {
   });
 });
 
+const long = "1790123456789012345";
+
+test.each<[string, () => Promise<readonly string[]>]>([
+  ["kb api -F", async () => ["api", "POST", "/x", "-F", `n=${long}`]],
+  [
+    "kb api --input",
+    async () => ["api", "POST", "/x", "--input", await file("n.json", `{"n":${long}}`)],
+  ],
+  ["--body", async () => ["create", "B", "--body", `{"n":${long}}`]],
+  ["--body-set", async () => ["create", "B", "--body-set", `n=${long}`]],
+])("%s sends all digits", async (_, line) => {
+  await server.cli(["kb", ...(await line())]);
+  expect(sent()).toMatch(new RegExp(`"n": ?${long}[,}]`));
+});
+
+test.each([
+  [long, 0],
+  [".inf", 2],
+  [".nan", 2],
+])("the plan of a file with %s exits with %d", async (number, exit) => {
+  const path = await file(
+    "kb.yaml",
+    `knowledge_base: Y\nindexing_technique: economy\nretrieval_model:\n  top_k: ${number}\n`,
+  );
+  const ran = await server.cli(["kb", "plan", path]);
+  expect([ran.exit, ran.out.includes(long)], ran.err).toEqual([exit, exit === 0]);
+});
+
 const dump = async (kb: string) => {
   await server.done(["kb", "metadata", "set", "H", "a.md", "--set", "n=1790123456789012345"]);
   const directory = join(folder, kb);

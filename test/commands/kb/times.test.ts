@@ -1,5 +1,5 @@
 /** Times in every way in: read in the same way, in UTC without a zone, and refused in milliseconds. */
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { spanOf } from "../../../src/lib/times.ts";
@@ -62,14 +62,6 @@ const ways: readonly (readonly [string, (typed: string) => Promise<readonly stri
     "--each with CSV",
     async (typed) => ["H", "--each", await file("each.csv", `document,due\na.md,${typed}\n`)],
   ],
-  [
-    "--each with JSON Lines",
-    async (typed) => [
-      "H",
-      "--each",
-      await file("each.jsonl", `${JSON.stringify({ document: "a.md", due: typed })}\n`),
-    ],
-  ],
 ];
 describe.each(ways)("%s", (_, line) => {
   test.each(times)("%s", async (typed, second) => {
@@ -114,4 +106,31 @@ test.each(times)("--since with %s", async (typed, second) => {
   expect(Date.parse(/Z$|[+-]\d\d:?\d\d$|^.{10}$/.test(sent) ? sent : `${sent}Z`)).toBe(
     second * 1000,
   );
+});
+
+test("front matter has times in the same forms", async () => {
+  const directory = join(folder, "site");
+  await mkdir(directory);
+  await writeFile(join(directory, "b.md"), "---\ndue: 2026-05-01 02:00 UTC\n---\nhello\n");
+  const line = ["kb", "sync", "H", directory, "--metadata-from", "front-matter"];
+  expect((await server.cli(line, { env })).exit).toBe(0);
+  expect(writes()).toContain('"value":1777600800}');
+  server.seen.length = 0;
+  await writeFile(join(directory, "b.md"), "---\ndue: 1777600800000\n---\nhello\n");
+  expect([(await server.cli(line, { env })).exit, writes()]).toEqual([2, ""]);
+});
+
+test.each(times)("backup restore --at %s", async (typed, second) => {
+  const line = [
+    "kb",
+    "backup",
+    "restore",
+    join(folder, "none"),
+    "H",
+    `--at=${typed}`,
+    "--name",
+    "R",
+  ];
+  const { exit, err } = await server.cli(line, { env });
+  expect([exit, err.includes("is not a valid time")]).toEqual([2, second === undefined]);
 });
