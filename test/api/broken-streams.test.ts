@@ -1,5 +1,9 @@
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
+import type { HttpResponse } from "../../src/api/exchange.ts";
+import { bodyReader } from "../../src/api/response.ts";
+import { collect } from "../../src/lib/collect.ts";
+import { events } from "../../src/operations/returns.ts";
 import { against, endless, http, say } from "../lib/raw-server.ts";
 
 const run = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
@@ -136,4 +140,15 @@ test("if the first event is invalid, the hint is to check the run before startin
   const ran = await against([parameters, say(head, "data: {not\n\n")], ["wf", "run"]);
   expect(ran).toMatchObject({ exit: 1, requests: { length: 2 } });
   expect(ran.err).toContain("before starting it again");
+});
+
+test("a stream of another type whose body comes in single bytes is read whole", async () => {
+  const text = started;
+  async function* body() {
+    for (const byte of Buffer.from(text)) yield Uint8Array.of(byte);
+  }
+  const response = { headers: { "content-type": "text/plain" }, body: body() };
+  const read = await bodyReader(events)(response as unknown as HttpResponse);
+  const pieces = await collect(read as AsyncIterable<Uint8Array>);
+  expect(Buffer.concat(pieces).toString()).toBe(text);
 });
