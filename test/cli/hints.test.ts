@@ -423,6 +423,10 @@ test("a line that cannot be parsed keeps its profile in the hint", async () => {
 /** Calls that no line above reaches, and why. The tests named there assert the commands as text. */
 const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
   ["commands/kb/check/check.ts", "command, args", "is in rows: damage.test.ts"],
+  ["commands/kb/backup/drill.ts", "kb backup drill", "needs a damaged snapshot: damaged-snapshots"],
+  ["commands/kb/backup/undo.ts", "kb undo", "needs a damaged record: damaged-snapshots.test.ts"],
+  ["commands/kb/chunk-lists/update-chunk.ts", "kb chunk show", "needs a server that drops a field"],
+  ["commands/kb/documents/contents.ts", "kb cat", "needs a lost file: lost-files.test.ts"],
   [
     "commands/kb/backup/snapshots.ts",
     "kb backup restore",

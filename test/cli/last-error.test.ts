@@ -157,6 +157,7 @@ test("keys, credentials and bodies are not kept", async () => {
   const echo = `{"code":"invalid_param","message":"you sent ${key} and Bearer abc123def456ghi"}`;
   const { baseUrl } = await rawServer([
     (socket) => socket.end(http(200, `{"id":"${id}","doc_form":"text_model"}`)),
+    (socket) => socket.end(http(200, '{"data":[],"has_more":false,"total":0}')),
     (socket) => socket.end(http(400, echo)),
   ]);
   const it = await machine({ KB_BASE_URL: baseUrl, KB_KEY: key });

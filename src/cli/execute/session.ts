@@ -317,12 +317,17 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** Throws usage for a file in the place of a directory of the program, which would look empty. */
+/**
+ * Throws usage for a file in the place of the directory of profiles or of the sandbox, which would look empty.
+ * Without the other two, every command works.
+ */
 export async function requireDirectories({ directories, files }: Host): Promise<void> {
-  for (const [name, path] of Object.entries(directories))
+  for (const name of ["config", "data"] as const) {
+    const path = directories[name];
     if ((await files.stat(path))?.isDirectory === false)
       throw usage(
         `${path} is not a directory`,
         `set KB_${name.toUpperCase()}_DIR to a directory, or move the file away`,
       );
+  }
 }

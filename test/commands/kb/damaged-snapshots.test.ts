@@ -215,7 +215,7 @@ test("a backup does not wait for a pipe in the place of its journal", async () =
   expect(ran.err).toContain(".part.jsonl is not a regular file");
 });
 
-test("a note that is no text is damage", async () => {
+test("a note that is a number is damage", async () => {
   const { directory, newest } = await copied();
   const { sum: _, ...snapshot } = JSON.parse(await readFile(newest, "utf8")) as { sum: string };
   const edited = { ...snapshot, note: 5 };

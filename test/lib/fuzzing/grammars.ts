@@ -9,6 +9,7 @@ import { parsePatterns, patternValues } from "../../../src/commands/kb/sync/patt
 import { parseExpectation } from "../../../src/commands/wf/expect/run-scope.ts";
 import { baseUrlOf } from "../../../src/config/profiles.ts";
 import { safePath, uniquePath } from "../../../src/host/safe-path.ts";
+import { stringifyJson } from "../../../src/lib/json.ts";
 import { didYouMean } from "../../../src/lib/did-you-mean.ts";
 import { formatDuration, parseBytes, parseDuration } from "../../../src/lib/numbers.ts";
 import { serverEvent } from "../../../src/lib/server-event.ts";
@@ -210,7 +211,7 @@ const bodies = target(
     if (body === undefined) return;
     areEqual(body["z"], 1);
     if (Object.hasOwn(Object.prototype, "a")) throw new Error("the prototype of all was changed");
-    if (JSON.stringify(body).length > text.length * 8 + 100) throw new Error("the body has grown");
+    if (stringifyJson(body).length > text.length * 8 + 100) throw new Error("the body has grown");
   },
 );
 

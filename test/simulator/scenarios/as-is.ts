@@ -183,7 +183,7 @@ export const asIs: Scenario = {
     {
       name: "a changed chunk keeps its keywords",
       file: make,
-      from: '...(keywords.length > 0 && { "segment.keywords": keywords }),',
+      from: '...(action === "keywords" && { "segment.keywords": to.keywords }),',
       to: "",
     },
     {
@@ -207,7 +207,7 @@ export const asIs: Scenario = {
     {
       name: "a question is changed without its answer",
       file: make,
-      from: '...(doc_form === "qa_model" && { "segment.answer": answer ?? "" }),',
+      from: '...(doc_form === "qa_model" && { "segment.answer": to.answer ?? "" }),',
       to: "",
     },
     {

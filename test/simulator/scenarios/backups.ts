@@ -272,8 +272,8 @@ export const backups: Scenario = {
     {
       name: "a restore passes over a snapshot that cannot be read",
       file: "src/commands/kb/backup/snapshots.ts",
-      from: "from <= second && second <= to",
-      to: "from > second && second <= to",
+      from: "from <= second && (second <= to",
+      to: "from > second && (second <= to",
     },
     {
       name: "a snapshot does not wait for its chunks",

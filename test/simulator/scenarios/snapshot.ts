@@ -274,8 +274,8 @@ export const snapshot: Scenario = {
     {
       name: "a manifest that is not read because of an interrupt counts as damaged",
       file: "src/commands/kb/snapshot/bundle.ts",
-      from: "const text = new TextDecoder().decode(await files.read(path));",
-      to: 'const text = new TextDecoder().decode(await files.read(path).catch(() => Buffer.from("")));',
+      from: "const bytes = await readRegular(path, files);",
+      to: 'const bytes = await readRegular(path, files).catch(() => Buffer.from(""));',
     },
     {
       name: "an export replaces files that the manifest of the last one names",
