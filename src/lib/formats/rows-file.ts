@@ -257,12 +257,14 @@ class CsvReader {
     return this.readInto(into, rest.slice(1), last);
   }
 
-  /** Spreadsheets of other languages write semicolons; names in quotes may have any. */
+  /** Spreadsheets of other languages write semicolons. Names may have the separators that make fewer cells. */
   private setDelimiter(header: string, line: number): void {
     const unquoted = header.replaceAll(/"[^"]*"/g, "");
-    const [delimiter = ",", other] = [",", ";", "\t"].filter((each) => unquoted.includes(each));
+    const cells = [",", ";", "\t"].map((each) => [each, unquoted.split(each).length] as const);
+    const most = Math.max(...cells.map(([, count]) => count));
+    const [delimiter = ",", other] = cells.flatMap(([each, count]) => (count === most ? each : []));
     this.delimiter = delimiter;
-    if (other !== undefined)
+    if (most > 1 && other !== undefined)
       this.mistake(
         line,
         0,
