@@ -111,17 +111,17 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   // a single value given twice
   [
     ["wf", "run", "--app", "slow", "--app", "review"],
-    "--app has different values",
+    "--app was given more than once with different values",
     "--app takes one value; remove the others",
   ],
   [
     ["kb", "list", "-p", "a", "--profile=b"],
-    "--profile has different values",
+    "--profile was given more than once with different values",
     "--profile takes one value; remove the others",
   ],
   [
     ["kb", "create", "A", "--description", "x", "--description", "y"],
-    "--description has different values",
+    "--description was given more than once with different values",
     "--description takes one value; remove the others",
   ],
   // commander.excessArguments

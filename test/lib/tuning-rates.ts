@@ -64,11 +64,11 @@ export async function tunedAll(shape: Synthetic, count: number): Promise<Tuned[]
   return all;
 }
 
-/** Tunes once for each finding that cannot be told, with as many questions as it takes for 5 points. */
+/** Tunes once for each finding that inconclusive, with as many questions as it takes for 5 points. */
 export async function tunedWithNeeded(findings: readonly Tuned[]): Promise<Tuned[]> {
   const all: Tuned[] = [];
   for (const [seed, { comparison, verdict }] of findings.entries()) {
-    if (verdict !== "cannot be told") continue;
+    if (verdict !== "inconclusive") continue;
     const needed = neededInAll({ tune: 100, proof: 100 }, comparison);
     const questions = needed.find(({ difference }) => difference === 0.05)?.questions ?? 0;
     all.push(await tuned({ ...atFive, questions }, seed + 3e6));

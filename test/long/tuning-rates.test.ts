@@ -26,7 +26,7 @@ test("an arm that is 15 points better is chosen and proven in at least 90 of 100
   expect(rate).toBeGreaterThanOrEqual(0.9);
 });
 
-test("5 points cannot be told, and can with the questions that the report names", async () => {
+test("5 points are inconclusive, and can with the questions that the report names", async () => {
   const few = await tunedAll(atFive, planted);
   const told = rateOf(few, ({ verdict }) => verdict === "better");
   console.log(`5 points better, 200 questions: better ${told}`);

@@ -236,7 +236,10 @@ const onlyValue =
   (long: string) =>
   (value: string, before: string | undefined): string => {
     if (before === undefined || before === value) return value;
-    throw usage(`${long} has different values`, `${long} takes one value; remove the others`);
+    throw usage(
+      `${long} was given more than once with different values`,
+      `${long} takes one value; remove the others`,
+    );
   };
 
 const repeatable = (option: Option) =>

@@ -820,13 +820,13 @@ describe("a baseline", () => {
     // Four of eight fall: of 2 ** 4 signs one is as low.
     expect(exit).toBe(0);
     expect(data?.comparisons).toMatchObject([
-      { questions: 8, difference: -0.184535, p: 0.0625, verdict: "cannot be told" },
+      { questions: 8, difference: -0.184535, p: 0.0625, verdict: "inconclusive" },
     ]);
     // Their differences have a variance of 0.03891: (1.6449 + 0.8416)² × 0.03891 / 0.1² = 24.06
     expect(data?.comparisons[0]?.needed.at(-1)).toEqual({ difference: 0.1, questions: 25 });
     expect(await (await now()).run([...line, "--strict"])).toMatchObject({
       exit: 14,
-      err: expect.stringContaining("ndcg@5 cannot be told -0.184535"),
+      err: expect.stringContaining("ndcg@5 inconclusive -0.184535"),
     });
   });
 

@@ -193,7 +193,7 @@ test("nothing is sent after the minutes, not even by what waited for a knowledge
   const late = afterAppend((text) => text.includes('"filled"') && (ms = 3_600_000));
   const from = server.seen.length;
   const { out } = await done(line, { folder, ...late, elapsed: () => ms });
-  expect(JSON.parse(out)).toMatchObject({ verdict: "cannot be told", searches: 1 });
+  expect(JSON.parse(out)).toMatchObject({ verdict: "inconclusive", searches: 1 });
   const sent = server.seen.slice(from).filter(({ path }) => /create-by|retrieve/.test(path));
   // One search with today's settings, and the 14 documents of the first knowledge base.
   expect(sent).toHaveLength(15);
@@ -251,7 +251,7 @@ test("after its minutes a tuning stops, and continues with more of them", async 
   const elapsed = () => (ms += 20);
   const stopped = await done([...line, "--max-minutes", "0.01"], { folder, elapsed });
   const sent = searches(server) - before;
-  expect(JSON.parse(stopped.out)).toMatchObject({ verdict: "cannot be told", searches: sent });
+  expect(JSON.parse(stopped.out)).toMatchObject({ verdict: "inconclusive", searches: sent });
   expect(sent).toBeGreaterThan(0);
   const { out, err } = await cli(line, { folder });
   expect(err).toContain(`continuing: ${sent} searches are recorded`);

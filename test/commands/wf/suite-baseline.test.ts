@@ -107,7 +107,7 @@ test("a test that broke is asked again, and fails the run", async () => {
 test("a suite that is as flaky as before passes, and says of which tests it cannot tell", async () => {
   const ran = await wf("flaky", ["--baseline", "flaky.json", "--save", "again.json"]);
   expect(ran.exit, ran.err).toBe(0);
-  expect(ran.err).toMatch(/warning: it cannot be told whether \d tests? (is|are) worse: S: q/);
+  expect(ran.err).toMatch(/warning: it is inconclusive whether \d tests? (is|are) worse: S: q/);
   expect(printed(ran.out).comparison).toMatchObject({
     times: "assumed",
     needed: { repeat: 12, confirm: 12 },
@@ -122,7 +122,7 @@ test("a suite that is as flaky as before passes, and says of which tests it cann
   expect(read.out).toMatch(/a fall of all tests needs for that: by 10 points --repeat \d+, by 20/);
   const strict = await wf("flaky", ["--baseline", "flaky.json", "--strict"]);
   expect(strict.exit).toBe(14);
-  expect(errorOf(strict.err).message).toMatch(/^it cannot be told whether/);
+  expect(errorOf(strict.err).message).toMatch(/^it is inconclusive whether/);
 });
 
 describe("the JUnit report fails if and only if the command does", () => {
@@ -153,11 +153,11 @@ describe("the JUnit report fails if and only if the command does", () => {
     const { exit, found } = await problems("flaky", "--baseline", "flaky.json");
     const kinds = Object.values(found);
     expect(exit).toBe(0);
-    expect(kinds.filter((kind) => !kind.startsWith("skipped: cannot be told: "))).toEqual([]);
+    expect(kinds.filter((kind) => !kind.startsWith("skipped: inconclusive: "))).toEqual([]);
     expect(kinds.length).toBeGreaterThan(0);
     const strict = await problems("flaky", "--baseline", "flaky.json", "--strict");
     expect(strict.exit).toBe(14);
-    expect(Object.values(strict.found).join()).toContain("failure: cannot be told: ");
+    expect(Object.values(strict.found).join()).toContain("failure: inconclusive: ");
   });
 
   test("a removed test is a failure, unless that is allowed", async () => {

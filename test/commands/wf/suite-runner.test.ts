@@ -123,7 +123,7 @@ describe("an early end", () => {
     );
     expect(ran.exit).toBe(130);
     expect(ran.out).toBe("");
-    expect(ran.err).toContain("1 of 3 runs of tests are recorded");
+    expect(ran.err).toContain("1 of 3 test runs recorded");
     await again(ran);
   });
 
@@ -183,7 +183,7 @@ describe("the same command asks again", () => {
     // The journal of one case is not that of another.
     await write(folder, { "one.yaml": one(`case${title.length}`), "in.txt": "old" });
     const stopped = await lateAfterOne(["one.yaml", "--concurrency", "1", "--timeout", "90s"]);
-    expect(stopped.err).toContain("1 of 2 runs of tests are recorded");
+    expect(stopped.err).toContain("1 of 2 test runs recorded");
     await change();
     const ran = await wf(["one.yaml", ...more]);
     expect(ran.exit, ran.err).toBe(0);

@@ -101,7 +101,7 @@ test("auto takes the variables of the CI system", async () => {
 test.each([
   [["1.json", "3.json"], "missing results of shard 2/3"],
   [["1.json"], "missing results of shard 2/3, 3/3"],
-  [["1.json", "2.json", "3.json", "2.json"], "shard 2/3 is there twice"],
+  [["1.json", "2.json", "3.json", "2.json"], "shard 2/3 appears twice"],
   [["1.json", "1of8.json"], "they differ in the number of shards"],
   [["1.json", "other.json"], "they differ in the content of suite A"],
   [["1.json", "repeated.json"], "they differ in --repeat"],

@@ -180,7 +180,7 @@ export const backupPrune = task({
 });
 
 export const undoParams = {
-  list: local.flag("List the commands that can be taken back, the last one first, with their IDs"),
+  list: local.flag("List the commands that can be undone, the last one first, with their IDs"),
   record: local.text("ID of --list or its beginning: another command than the last one", {
     placeholder: "id",
   }),
@@ -196,9 +196,9 @@ const records = withNamePath(
 
 export const kbUndo = task({
   command: "kb undo",
-  action: "take back the last command",
+  action: "undo the last command",
   meant: ["revert", "rollback"],
-  summary: "Take back the last command that was run with --backup",
+  summary: "Undo the last command that was run with --backup",
   about:
     "Makes documents, chunks, metadata, tags and settings what they were before the command. It changes\nonly what the command changed, and only where that is still what the command left; otherwise it\nlists the differences and changes nothing. IDs, hit counts and times do not come back, nor do\npermissions of selected members. After an interruption, the same command continues.",
   params: undoParams,

@@ -78,7 +78,7 @@ export const kbHeal = task({
   command: "kb heal <kb>",
   action: "heal knowledge base {kb}",
   meant: ["reindex", "repair"],
-  summary: "Index again what failed: documents in error, without chunks, and single chunks",
+  summary: "Re-index what failed: documents in error, without chunks, and single chunks",
   about:
     "Replaces a document by a create of the same name, with the content that the server has of it. Before,\nits content and chunks are saved on this machine, whatever its status; afterwards chunks that were\nadded, edited, disabled or removed by hand are put back. One whose chunks cannot be read is not\nreplaced. A chunk that was not indexed is added again at the end and then deleted, unless a new one would lack its\nsummary, attachments or edited child chunks. Nothing else is deleted, and disabled or archived\ndocuments are left as they are. An interrupted run is continued by the same command.",
   parallel: true,

@@ -22,7 +22,7 @@ export interface MeasuredSettings {
 }
 
 /** What can be said about two settings. */
-export type EvalVerdict = "better" | "worse" | "same" | "cannot be told" | "not comparable";
+export type EvalVerdict = "better" | "worse" | "same" | "inconclusive" | "not comparable";
 
 /** A comparison of settings by the questions that both answered, as in JSON. */
 export interface SettingsComparison {
@@ -108,7 +108,7 @@ export function comparePairs(
     const p = Math.min(1, ...corrected);
     const isTold = p <= level;
     const told = test.difference < 0 ? "worse" : "better";
-    const undecided = changes.every((each) => each === 0) ? "same" : "cannot be told";
+    const undecided = changes.every((each) => each === 0) ? "same" : "inconclusive";
     return {
       ...place,
       questions,
@@ -254,7 +254,7 @@ export function verdictSection(
 ): Section[] {
   if (comparisons.length === 0) return [];
   const share = `${Number((level * 100).toPrecision(3))} %`;
-  const open = comparisons.find(({ verdict }) => verdict === "cannot be told");
+  const open = comparisons.find(({ verdict }) => verdict === "inconclusive");
   const said = baseline
     ? `"worse" is wrong in at most ${share}, "better" likewise`
     : `one of the verdicts "better" and "worse" is wrong in at most ${share}`;
@@ -276,6 +276,6 @@ const verdictTones = {
   better: "good",
   worse: "bad",
   same: "dim",
-  "cannot be told": "warn",
+  inconclusive: "warn",
   "not comparable": "warn",
 } as const;

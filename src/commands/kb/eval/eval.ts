@@ -233,7 +233,7 @@ function worseThanBaseline(
     ({ verdict, difference }) =>
       verdict === "worse" ||
       (isStrict &&
-        (verdict === "not comparable" || (verdict === "cannot be told" && (difference ?? 0) < 0))),
+        (verdict === "not comparable" || (verdict === "inconclusive" && (difference ?? 0) < 0))),
   );
   if (failed.length === 0) return undefined;
   const reasons = failed.map(({ settings, measure, verdict, difference }) =>

@@ -30,11 +30,11 @@ export const questionsParams = {
 
 export const kbQuestions = task({
   command: "kb questions <kb> <file>",
-  action: "make questions for knowledge base {kb}",
+  action: "generate questions for knowledge base {kb}",
   meant: ["generate"],
-  summary: "Make questions for `kb eval` and `kb tune`, and review them",
+  summary: "Generate questions for `kb eval` and `kb tune`, and review them",
   about:
-    "An application of the platform writes a question about each of a sample of passages, which becomes the\njudgement. Every document has its turn, longer chunks more often. Questions that copy their passage or\nask nearly the same as another one are skipped. Half of the documents are for tuning, half for the\nproof (field part). After a kill the same command asks only for what it has no answer to.\n\n--from annotations and dislikes take real questions, with what a search finds as a proposed passage.\nA file that exists is not overwritten: with --review its questions are reviewed, and written after each.",
+    "An application of the platform writes a question about each of a sample of passages, which becomes the\njudgement. Documents are drawn in turn; longer chunks are more likely. Questions that copy their passage or\nask nearly the same as another one are skipped. Half of the documents are for tuning, half for the\nproof (field part). After a kill the same command asks only for what it has no answer to.\n\n--from annotations and dislikes take real questions, with what a search finds as a proposed passage.\nA file that exists is not overwritten: with --review its questions are reviewed, and written after each.",
   parallel: true,
   params: questionsParams,
   returns: report,

@@ -53,7 +53,10 @@ export function asIsOf(
   // Lists have no child chunks of whole documents (server §9.8), and so had the first exports.
   const isFullDoc = (rule: unknown) => valueAt(rule, "rules.parent_mode") === "full-doc";
   if (version === 1 && Object.values(rules).some(isFullDoc))
-    throw usage("it was stored by a version without the child chunks of whole documents", again);
+    throw usage(
+      "it was exported by a version that did not store child chunks of full-doc parents",
+      again,
+    );
   const [from, to] = [state.settings.doc_form, current?.settings.doc_form ?? null];
   if (current && current.documents.length > 0 && from !== to)
     throw refused(

@@ -52,7 +52,7 @@ export const kbTune = task({
   meant: ["optimize", "improve"],
   summary: "Find better search settings, and prove them on held-out questions",
   about:
-    "Questions are those of `kb eval`. Half of them, chosen by a hash or by their field part (tune, proof),\nfinds the best settings by successive halving; the others judge it against the settings of today:\nbetter, keep what you have, or cannot be told. All are compared at the same average length of context:\nof each list only as many characters count as the settings of today return.\n\nAn arm has settings of --matrix, or a chunking rule: max_tokens, chunk_overlap, separator, child_ of\neach. Rules are tried in temporary knowledge bases, which are removed at the end; after\na kill the same command continues, and any other run of `kb tune` for this base removes them.",
+    "Questions are those of `kb eval`. Half of them, chosen by a hash or by their field part (tune, proof),\nfinds the best settings by successive halving; the others judge it against the settings of today:\nbetter, keep what you have, or inconclusive. All are compared at the same average length of context:\nof each list only as many characters count as the settings of today return.\n\nAn arm has settings of --matrix, or a chunking rule: max_tokens, chunk_overlap, separator, child_ of\neach. Rules are tried in temporary knowledge bases, which are removed at the end; after\na kill the same command continues, and any other run of `kb tune` for this base removes them.",
   parallel: true,
   params: tuneParams,
   returns: report,

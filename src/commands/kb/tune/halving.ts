@@ -95,7 +95,7 @@ export interface TuneFinding<A> {
   readonly rounds: readonly { readonly questions: number; readonly arms: readonly A[] }[];
   /** Today's settings if no other arm looked better. */
   readonly winner: A;
-  readonly verdict: "better" | "keep what you have" | "cannot be told";
+  readonly verdict: "better" | "keep what you have" | "inconclusive";
   /** The winner against today's settings on the held-out questions; undefined for today's settings. */
   readonly comparison: SettingsComparison | undefined;
 }
@@ -147,7 +147,7 @@ function gainOf<A>(arm: A, today: A, keys: readonly string[], { valueOf }: Trial
 function verdictOf(comparison: SettingsComparison | undefined): TuneFinding<unknown>["verdict"] {
   if (comparison?.verdict === "better") return "better";
   const isKept = comparison?.verdict === "worse" || comparison?.verdict === "same";
-  return isKept ? "keep what you have" : "cannot be told";
+  return isKept ? "keep what you have" : "inconclusive";
 }
 
 /**

@@ -74,7 +74,7 @@ export function tuningReport(tuning: Tuning): Report {
       ...data,
       measure: input.measure ?? "recall",
       context_chars: Math.round(characters),
-      verdict: finding?.verdict ?? "cannot be told",
+      verdict: finding?.verdict ?? "inconclusive",
       best: finding?.winner.label ?? null,
       comparison: finding?.comparison ?? null,
       needed,
@@ -130,7 +130,7 @@ function frontPlot(tuning: Tuning): Plot {
 function verdictSection(tuning: Tuning, needed: ReturnType<typeof neededInAll>): Section {
   const { plan, input, finding } = tuning;
   const { measure = "recall" } = input;
-  const verdict = finding?.verdict ?? "cannot be told";
+  const verdict = finding?.verdict ?? "inconclusive";
   const compared = finding?.comparison && {
     ...finding.comparison,
     settings: finding.winner.label,
@@ -141,7 +141,7 @@ function verdictSection(tuning: Tuning, needed: ReturnType<typeof neededInAll>):
     ...comparisonTable(compared ? [compared] : []),
     notes: [
       ...reasons(tuning),
-      ...(verdict === "cannot be told" ? neededNotes(needed) : []),
+      ...(verdict === "inconclusive" ? neededNotes(needed) : []),
       ...leftOutNotes(plan),
     ],
   };
@@ -201,8 +201,8 @@ function armSection({ plan, input, finding, characters, trial }: Tuning): Sectio
       ];
     }),
     notes: [
-      "of each list so many chunks count that they are on average as long as those of today",
-      "the best figure of those to tune with is partly chance; those held out are not",
+      "lists are cut so that all settings return texts of the same average length: that of today",
+      "the best figure on the tuning questions is partly chance, so the proof uses questions that were held out",
     ],
   };
 }

@@ -20,7 +20,7 @@ export const resultParams = {
   level: local.number("Chance of a false alarm (default 0.05)", {
     range: [0.0001, 0.5],
   }),
-  strict: local.flag("Fail, too, if it cannot be told whether a test is worse"),
+  strict: local.flag("Fail, too, if it is inconclusive whether a test is worse"),
   allow_removed: local.flag("Accept that tests of the baseline are gone"),
   save: local.text("Save the results to this file, for --baseline", {
     isOutputPath: true,

@@ -131,7 +131,7 @@ const namesOf = ({ tests }: SuiteComparison, verdict: Verdict): string[] =>
   tests.flatMap((test) => (test.verdict === verdict ? [test.name] : []));
 
 const undecidedText = (names: readonly string[]): string =>
-  `it cannot be told whether ${counted(names.length, "test")} ${names.length === 1 ? "is" : "are"} worse: ${firstNames(names)}`;
+  `it is inconclusive whether ${counted(names.length, "test")} ${names.length === 1 ? "is" : "are"} worse: ${firstNames(names)}`;
 
 /** The error of suites that used too much; undefined if none did. */
 function budgetError({ tests, selection }: SuiteOutcome): CliError | undefined {

@@ -58,7 +58,7 @@ function completeShards(shards: readonly SavedShard[]): SavedShard[] {
   const byIndex = groupBy(shards, ({ shard }) => shard.index);
   for (const [index, [one, twice]] of byIndex)
     if (one && twice)
-      throw usage(`shard ${index}/${count} is there twice: ${one.file} and ${twice.file}`);
+      throw usage(`shard ${index}/${count} appears twice: ${one.file} and ${twice.file}`);
   const missing = Array.from({ length: count }, (_, index) => index + 1).filter(
     (index) => !byIndex.has(index),
   );

@@ -140,9 +140,7 @@ function requireComparison({ baseline, against, history, reuse, ...flags }: Test
     throw usage("--against asks what it compares with, so it takes no --baseline");
   const compares = baseline !== undefined || against !== undefined;
   if (reuse !== undefined && (compares || history !== undefined))
-    throw usage(
-      "--reuse takes answers that are no new observations, so nothing is compared with them",
-    );
+    throw usage("--reuse adds no new observations, so nothing is compared with its answers");
   const { confirm, strict, allow_removed } = flags;
   const given = { confirm, strict, "allow-removed": allow_removed };
   const unused = Object.entries(given).find(([, value]) => value !== undefined);
@@ -176,8 +174,8 @@ async function explainStop(
 ): Promise<void> {
   const done = runs.filter(({ status }) => status === "passed" || status === "failed").length;
   if (done > 0 && journal.isRecording) {
-    const all = counted(runs.length, "run");
-    await notice(`${done} of ${all} of tests are recorded; run the same command again to continue`);
+    const all = counted(runs.length, "test run");
+    await notice(`${done} of ${all} recorded; run the same command again to continue`);
   } else await journal.remove();
   const isReported = error.kind === "deadline" || done > 0;
   if (signals.has(error.kind) || !isReported) throw error;

@@ -82,7 +82,7 @@ const toned = (word: string, text = word): Cell => ({ text, tone: tones[word] ??
 
 /** A verdict in words. */
 export const verdictText = (verdict: Verdict): string =>
-  ({ undecided: "cannot be told", failing: "fails as before" })[String(verdict)] ?? verdict;
+  ({ undecided: "inconclusive", failing: "fails as before" })[String(verdict)] ?? verdict;
 
 /** A column of the table of tests, and whether these tests have it. */
 export type TestColumn = ReturnType<typeof column>;
