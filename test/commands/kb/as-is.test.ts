@@ -218,6 +218,41 @@ test("an export with changed chunks gets another file, and the former one goes",
   expect(ran.err).toContain("chunks/disabled.md.jsonl is changed");
 });
 
+test("verify --chunks names what it does not compare", async () => {
+  await done("create", "Ruled", "--indexing-technique", "economy");
+  const rule = (tokens: number) =>
+    JSON.stringify({
+      mode: "custom",
+      rules: { pre_processing_rules: [], segmentation: { separator: "\n", max_tokens: tokens } },
+    });
+  await done("create", "Ruled 2", "--indexing-technique", "economy");
+  for (const [base, language, tokens] of [
+    ["Ruled", "English", 500],
+    ["Ruled 2", "German", 600],
+  ] as const) {
+    const flags = ["--doc-language", language, "--process-rule", rule(tokens)];
+    await done("doc", "add", base, "a.md", "--text", "one", ...flags);
+    await done("doc", "wait", base);
+  }
+  const ran = await done("verify", "Ruled", "Ruled 2", "--chunks");
+  expect(ran.err).toContain(
+    "whether child chunks were made by hand, languages of documents, chunking rules of documents\n",
+  );
+});
+
+test.each([
+  ["high_quality", true, "edited chunks, summaries"],
+  ["high_quality", false, "edited chunks"],
+  ["economy", true, "edited chunks"],
+])("an export of %s, with summaries enabled: %s, omits %s", async (technique, enable, words) => {
+  const setting = { enable, model_name: "m", model_provider_name: "p", summary_prompt: "short" };
+  const flags = ["--indexing-technique", technique];
+  const name = `Omits ${technique} ${enable}`;
+  await done("create", name, ...flags, "--summary-index-setting", JSON.stringify(setting));
+  const { err } = await done("export", name, join(home, name), "--no-chunks");
+  expect(err).toContain(`not exported: ${words}; without --no-chunks they are\n`);
+});
+
 test("verify --chunks shows the words that differ on a page", async () => {
   await handEditedBase(server, "Page", formsOfChunks[1]);
   await done("copy", "Page", "--name", "Page split");

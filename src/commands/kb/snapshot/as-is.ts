@@ -29,9 +29,9 @@ interface AsIs {
   readonly rules: ChunkRules;
 }
 
-/** Parts of chunks that no import and no copy brings into another knowledge base. */
+/** Parts of chunks and documents that no import and no copy brings into another knowledge base. */
 export const neverCarried =
-  "ids, hit counts, tokens, times, authors and index hashes of chunks, whether child chunks were made by hand";
+  "ids, hit counts, tokens, times, authors and index hashes of chunks, whether child chunks were made by hand, languages of documents";
 
 /**
  * Reads what an import as is needs to know. Throws usage for an export without the chunks of a document, with

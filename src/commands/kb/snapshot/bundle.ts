@@ -8,6 +8,7 @@ import { isObject, tryParseJson, valueAt, stringifyJson } from "../../../lib/jso
 import { sha256 } from "../../../lib/sha256.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { docForms } from "../../../operations/shared.ts";
+import { chunkRules } from "../chunk-lists/index.ts";
 import { fieldValue } from "../documents/index.ts";
 import type { DocumentState, FieldValues, KbProperties, KbSettings } from "../documents/index.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -42,11 +43,13 @@ export interface Manifest {
 }
 
 /** What imports and comparisons do not include unless they are told to, as an import chunks the documents again. */
-export function notImported({ doc_form }: Pick<KbSettings, "doc_form">): string {
+export function notImported(settings: KbSettings): string {
+  const { doc_form, summaries } = chunkRules(settings, settings.doc_form);
   const parts = ["edited chunks"];
   if (doc_form === "hierarchical_model") parts.push("child chunks");
   if (doc_form === "qa_model") parts.push("questions and answers");
-  return [...parts, "summaries"].join(", ");
+  if (summaries) parts.push("summaries");
+  return parts.join(", ");
 }
 
 const fileName = "manifest.json";

@@ -38,7 +38,7 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   await files.makeDirectory(copies, 0o700);
   const busy = "another command is copying this knowledge base";
   const release = await lockWork(directory, busy, context.host);
-  let copy: Pick<KbSettings, "name" | "doc_form"> | undefined;
+  let copy: KbSettings | undefined;
   try {
     copy = yield* copyThrough(directory, { dataset_id, ...flags }, target, context);
   } finally {
@@ -60,7 +60,7 @@ async function* copyThrough(
   { dataset_id, ...flags }: Omit<CopyInput, "to_profile">,
   target: Context,
   context: Context,
-): AsyncGenerator<unknown, Pick<KbSettings, "name" | "doc_form"> | undefined> {
+): AsyncGenerator<unknown, KbSettings | undefined> {
   const quiet = { ...context, notice: () => Promise.resolve(), summary: () => {} };
   const exported = { dataset_id, directory, no_chunks: !flags.as_is };
   try {

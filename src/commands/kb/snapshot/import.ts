@@ -55,7 +55,7 @@ export async function* importBundle(
   input: BundleInput,
   context: Context,
   beforeEnd?: () => Promise<void>,
-): AsyncGenerator<Change, Pick<KbSettings, "name" | "doc_form"> | undefined> {
+): AsyncGenerator<Change, KbSettings | undefined> {
   const { directory } = input;
   const manifest = input.manifest ?? (await readManifest(directory, context.host.files));
   if (!manifest) {
@@ -93,7 +93,7 @@ export async function* importBundle(
     await beforeEnd?.();
     // Without the wait, the same command finishes the import.
     if (found.note !== undefined && !input.no_wait) await context.host.files.remove(found.note);
-    return { name: found.name, doc_form: state.settings.doc_form };
+    return { ...state.settings, name: found.name };
   } finally {
     release();
   }

@@ -93,7 +93,8 @@ function scopeOf(
   const documents = `${a.documents.length} and ${b.documents.length} documents with their content${chunks ? ", chunks" : ""} and metadata`;
   const missing = a.documents.filter((document) => document.sha256 === null).length;
   const withoutContent = missing > 0 ? `; documents without content: ${missing}` : "";
-  return `compared ${documents}, ${counted(a.fields.length, "field")}, ${counted(a.tags.length, "tag")} and the settings${withoutContent}; not compared: ${chunks ? neverCarried : notImported(a.settings)}`;
+  const uncompared = chunks ? neverCarried : `${notImported(a.settings)}, languages of documents`;
+  return `compared ${documents}, ${counted(a.fields.length, "field")}, ${counted(a.tags.length, "tag")} and the settings${withoutContent}; not compared: ${uncompared}, chunking rules of documents`;
 }
 
 /** A side of a comparison, which reads the chunks of its documents. */
