@@ -37,12 +37,8 @@ export function* plannedRows({ back, documents }: BackPlan): Generator<Change> {
   for (const { before, after, current, differs } of documents) {
     const { name = "", id = null } = current ?? before ?? after ?? {};
     if (differs.length === 0) continue;
-    const row = {
-      what: "document",
-      name,
-      id,
-      note: before && current ? differs.join(", ") : null,
-    } as const;
+    const note = before && current ? differs.join(", ") : null;
+    const row = { what: "document", name, id, note } as const;
     if (isUnstored({ before, differs })) yield unstoredRow({ name, id });
     else if (!before) yield change({ action: "delete", ...row });
     else yield change({ action: current ? "update" : "create", ...row });
@@ -144,16 +140,11 @@ async function* contents(plan: BackPlan, context: Context): AsyncGenerator<Chang
   const names = groupBy(state.documents, ({ name }) => name);
   const changes = documents.flatMap((each): DocumentChange[] => {
     const { current } = each;
-    if (!each.before)
-      return current
-        ? [
-            {
-              ...change({ ...documentRow(current), action: "delete" }),
-              source: undefined,
-              document: current,
-            },
-          ]
-        : [];
+    if (!each.before) {
+      if (!current) return [];
+      const row = change({ ...documentRow(current), action: "delete" });
+      return [{ ...row, source: undefined, document: current }];
+    }
     const source = sources.get(each.before.id);
     if (!source?.exported || !each.differs.includes("content") || isUnstored(each)) return [];
     // A create by text would replace another document of its name (server §9.1).
@@ -167,8 +158,7 @@ async function* contents(plan: BackPlan, context: Context): AsyncGenerator<Chang
     return [{ ...row, source: sent, document: current }];
   });
   if (changes.length === 0) return;
-  const { settings: kb, documents: all } = state;
-  const target = { dataset_id, settings: kb, documents: all };
+  const target = { dataset_id, settings: state.settings, documents: state.documents };
   const wording = { verb: "restore", noun: "document", count: changes.length } as const;
   yield* makeDocuments(changes, target, wording, context);
 }
@@ -205,12 +195,8 @@ async function* chunks(
     const target = { dataset_id, document_id: id, ...rules };
     const { updated, added, deleted, children } = await makeChunks(target, list, context);
     const count = updated + added + deleted + children;
-    if (count > 0)
-      yield change({
-        ...documentRow({ name, id }),
-        action: "update",
-        note: `chunks: ${count} changed`,
-      });
+    const note = `chunks: ${count} changed`;
+    if (count > 0) yield change({ ...documentRow({ name, id }), action: "update", note });
   }
 }
 
@@ -221,16 +207,12 @@ async function setStatus(
   to: { readonly enabled: boolean; readonly archived: boolean },
   context: Context,
 ): Promise<void> {
-  const steps = to.enabled
-    ? ([
-        ["archived", unarchiveDocuments],
-        ["enabled", enableDocuments],
-      ] as const)
-    : ([
-        ["enabled", disableDocuments],
-        ["archived", archiveDocuments],
-      ] as const);
-  for (const [flag, operation] of steps) {
+  const steps = [
+    ["archived", to.archived ? archiveDocuments : unarchiveDocuments],
+    ["enabled", to.enabled ? enableDocuments : disableDocuments],
+  ] as const;
+  // An archived document takes no other change.
+  for (const [flag, operation] of to.archived ? steps.toReversed() : steps) {
     const document_ids = documents.flatMap(({ before, current }) =>
       before && current && before[flag] === to[flag] && current[flag] !== to[flag]
         ? [current.id]

@@ -3,22 +3,18 @@ import { collect } from "../../../lib/collect.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { change, planSettings, type Change } from "../changes/index.ts";
-import { chunkHash, readChunks, readChunksOf, type StoredChunk } from "../chunk-lists/index.ts";
-import { contentHashes, syncFields } from "../documents/index.ts";
+import { chunkHash, readChunks, readChunksOf } from "../chunk-lists/index.ts";
+import type { ChunkPlace, ExistingChunk, StoredChunk } from "../chunk-lists/index.ts";
+import { contentHashes, lossesOf, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbProperties, KbState } from "../documents/index.ts";
 import { requireUndamaged, type BundledDocument, type Manifest } from "../snapshot/index.ts";
 import { stringifyJson } from "../../../lib/json.ts";
 
-/** The parts of a document that an undo restores, as texts that are equal if the parts are. */
-interface DocumentParts {
-  readonly content: string;
-  readonly metadata: string;
-  readonly status: string;
-  readonly chunks: string;
-}
-
 const partNames = ["content", "metadata", "status", "chunks"] as const;
 type DocumentPart = (typeof partNames)[number];
+
+/** The parts of a document that an undo restores, as texts that are equal if the parts are. */
+type DocumentParts = Readonly<Record<DocumentPart, string>>;
 
 /** A document that a command changed: undefined where it does not exist. */
 interface TouchedDocument {
@@ -82,8 +78,8 @@ export interface CurrentDocument extends TouchedDocument {
   /** Undefined if it does not exist. */
   readonly current: DocumentState | undefined;
   readonly differs: readonly DocumentPart[];
-  /** The parts that are neither as the command left them nor as they were before it. */
-  readonly changed: readonly DocumentPart[];
+  /** What others changed since: parts that are neither as the command left them nor as before it, or chunks. */
+  readonly changed: readonly string[];
 }
 
 /**
@@ -115,9 +111,16 @@ export async function madeAgain(
 export async function currentDocuments(
   dataset_id: string,
   touched: readonly TouchedDocument[],
-  { state, after }: { readonly state: KbState; readonly after: Manifest },
+  given: {
+    readonly directory: string;
+    readonly state: KbState;
+    readonly after: Manifest;
+    /** Is an undo continued, which has left parts in between? */
+    readonly undoing?: true;
+  },
   context: Context,
 ): Promise<readonly CurrentDocument[]> {
+  const { directory, state, after, undoing = false } = given;
   const byId = new Map(state.documents.map((each) => [each.id, each]));
   const known = new Set(after.state.documents.map(({ id }) => id));
   // Deleted by the command, and made again by an undo that was interrupted.
@@ -131,23 +134,55 @@ export async function currentDocuments(
   const existing = pairs.flatMap(({ current }) => current ?? []);
   const hashes = await contentHashes(dataset_id, existing, context);
   const { doc_form } = state.settings;
-  const partsNow = async ({ current, before, after: left }: (typeof pairs)[number]) => {
-    if (!current) return undefined;
-    const place = { dataset_id, document_id: current.id, doc_form };
-    // Compared only where the snapshot has them.
-    const isCompared = (before ?? left)?.chunks !== undefined;
-    const chunks = isCompared ? await collect(readChunks(place, context)) : undefined;
-    return partsOf(current, hashes.get(current.id) ?? null, chunks);
-  };
   const found: CurrentDocument[] = [];
   for (const pair of pairs) {
-    const now = await partsNow(pair);
+    const { current } = pair;
     const [was, left] = pair.parts;
+    const place = { dataset_id, document_id: current?.id ?? "", doc_form };
+    const chunks = current ? await collect(readChunks(place, context)) : [];
+    const now = current && partsOf(current, hashes.get(current.id) ?? null, chunks);
     const differs = partNames.filter((part) => now?.[part] !== was?.[part]);
-    const changed = differs.filter((part) => now?.[part] !== left?.[part]);
-    found.push({ ...pair, differs, changed });
+    // The snapshot has no chunks of what was still being indexed.
+    const isUnread = pair.after !== undefined && !pair.after.chunks;
+    const isComparable = (part: DocumentPart) => !undoing && !(isUnread && part === "chunks");
+    const changed = differs.filter((part) => isComparable(part) && now?.[part] !== left?.[part]);
+    const isDoubtful = current && (undoing || isUnread);
+    const made = isDoubtful ? await madeByHand(pair, { chunks, place }, directory, context) : [];
+    found.push({ ...pair, differs, changed: [...changed, ...made] });
   }
   return found;
+}
+
+const textsOf = ({ content, answer, children }: StoredChunk): string[] => [
+  content,
+  answer ?? "",
+  ...children.map((child) => child.content),
+];
+
+/**
+ * Chunks that others added or edited, with a text that no snapshot has: so an undo that was interrupted, whose
+ * other changes look like those of others, did not make them.
+ */
+async function madeByHand(
+  { before, after }: Pick<TouchedDocument, "before" | "after">,
+  { chunks, place }: { readonly chunks: readonly ExistingChunk[]; readonly place: ChunkPlace },
+  directory: string,
+  context: Context,
+): Promise<readonly string[]> {
+  const stored = [before ?? {}, after ?? {}].map((each) => readChunksOf(directory, each, context));
+  const known = new Set((await Promise.all(stored)).flatMap((list = []) => list.flatMap(textsOf)));
+  const unknown = chunks.filter((chunk) => {
+    const children = chunk.children.filter(({ type }) => type === "customized");
+    return textsOf({ ...chunk, children }).some((text) => !known.has(text));
+  });
+  if (unknown.length === 0) return [];
+  const of = { id: place.document_id, doc_form: null };
+  const { lost } = await lossesOf(place.dataset_id, of, context);
+  return unknown.flatMap(({ position, isEdited }) => {
+    const named = lost.find((each) => each.startsWith(`chunk ${position} (`));
+    // Lists show no child chunks of whole documents (server §9.8).
+    return named ?? (isEdited ? `chunk ${position} (edited)` : []);
+  });
 }
 
 /** The changes of settings, tags and fields that lead back, and those that others made meanwhile. */
@@ -178,15 +213,7 @@ export function settingsBack(
 
 function planBack(before: KbProperties, now: KbProperties): readonly Change[] {
   const { name } = before.settings;
-  const renamed = {
-    action: "change",
-    what: "setting",
-    name: "name",
-    from: now.settings.name,
-  } as const;
-  const isSame = name === now.settings.name;
-  return [
-    ...(isSame ? [] : [change({ ...renamed, to: name })]),
-    ...planSettings({ ...before, name }, now, true),
-  ];
+  const from = now.settings.name;
+  const renamed = change({ action: "change", what: "setting", name: "name", from, to: name });
+  return [name === from ? [] : renamed, planSettings({ ...before, name }, now, true)].flat();
 }

@@ -101,16 +101,13 @@ async function* takeBack(record: StoredRecord, context: Context): AsyncGenerator
     );
   const after = await manifestOf(record, record.after, context);
   const touched = await touchedDocuments(directory, before, after, context);
-  const documents = await currentDocuments(kb.id, touched, { state, after }, context);
+  const { undoing } = record;
+  const documents = await currentDocuments(kb.id, touched, { ...record, state, after }, context);
   const { back, conflicts } = settingsBack(before.state, after.state, state);
   // What an interrupted undo has made so far is neither.
-  if (record.undoing)
-    await context.notice(
-      "continuing: what others changed in the same documents since cannot be told apart",
-    );
-  const rows = record.undoing
-    ? []
-    : [...conflicts.map(conflictOf), ...documents.flatMap(changedRows)];
+  if (undoing) await context.notice("continuing: of changes by others, only chunks are seen");
+  const others = undoing ? [] : conflicts.map(conflictOf);
+  const rows = [...others, ...documents.flatMap(changedRows)];
   yield* rows;
   if (rows.length > 0)
     throw refused(
@@ -128,15 +125,10 @@ async function* takeBack(record: StoredRecord, context: Context): AsyncGenerator
     yield row;
   }
   await context.host.files.remove(record.path);
-  if (left === 0)
-    return context.summary(
-      `took back ${record.command}; IDs, hit counts and times did not come back`,
-    );
-  throw new CliError(
-    "partial",
-    `took back ${record.command}, except for ${counted(left, "part")}`,
-    { isResult: true, hint: "why is in the rows" },
-  );
+  const done = `took back ${record.command}`;
+  if (left === 0) return context.summary(`${done}; IDs, hit counts and times did not come back`);
+  const rest = `${done}, except for ${counted(left, "part")}`;
+  throw new CliError("partial", rest, { isResult: true, hint: "why is in the rows" });
 }
 
 const described = ({ command, at }: StoredRecord, { options }: Context): string =>
