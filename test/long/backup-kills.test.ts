@@ -143,14 +143,18 @@ const commands: Readonly<Record<string, Killed>> = {
   heal: {
     async prepare(name) {
       await done("create", name, "--indexing-technique", "high_quality");
-      const add = ["doc", "add", name, "a.md", "--text"];
-      await done(...add, "A first text");
+      await done("doc", "add", name, "a.md", "--text", "A first text");
       await done("doc", "add", name, "b.md", "--text", "Another text");
       await done("doc", "wait", name);
       await done("metadata", "create", name, "team", "--type", "string");
       await done("metadata", "set", name, "a.md", "--set", "team=people");
       server.sandbox.models.withoutCredentials.add(provider);
-      await done(...add, "A second text");
+      // As other programs do: `kb doc add` refuses while chunks cannot be read.
+      const id = await done("show", name, "--jq", ".id");
+      const fields = ["-F", "name=a.md", "-F", "text=A second text"];
+      const technique = ["-F", "indexing_technique=high_quality"];
+      const path = `/datasets/${id}/document/create-by-text`;
+      await done("api", "POST", path, ...fields, ...technique);
       await kb("doc", "wait", name);
       server.sandbox.models.withoutCredentials.delete(provider);
       return ["heal", name];
