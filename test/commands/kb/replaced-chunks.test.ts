@@ -79,7 +79,7 @@ const moments = unfinished.flatMap((status) =>
 );
 
 describe("kb heal keeps the chunks of a document that is", () => {
-  test.each(sampled(7, moments))("%s, one %s", async (status, change) => {
+  test.each(sampled(13, moments))("%s, one %s", async (status, change) => {
     const name = `Heal ${status} ${change}`;
     await changedBase(name, change);
     const before = await chunksOf(name);
@@ -99,7 +99,7 @@ describe("kb heal keeps the chunks of a document that is", () => {
 
   test.each(
     sampled(
-      5,
+      9,
       formsOfChunks.map((form) => [form[0], form] as const),
     ),
   )("indexing, of the form %s", async (form, made) => {
@@ -255,7 +255,7 @@ describe("a command that replaces one document names the chunks that it loses", 
       (status) => [command as keyof typeof replacing, status] as const,
     ),
   );
-  test.each(sampled(4, rows))("kb %s while it is %s", async (command, status) => {
+  test.each(sampled(9, rows))("kb %s while it is %s", async (command, status) => {
     const name = `${command} ${status}`;
     const change = (Object.keys(changes) as Change[])[name.length % 4] as Change;
     const named = changes[change][1];
