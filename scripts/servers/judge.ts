@@ -32,6 +32,8 @@ export interface Refusal {
   /** One of these is in the body. */
   readonly texts: readonly string[];
   readonly version: string;
+  /** Only in applications of these modes; in all, if there are none. */
+  readonly modes: readonly string[];
 }
 
 /** The operations of the API, in the order of the table. */
@@ -101,11 +103,11 @@ export async function problemOf(id: string, exchange: Exchange): Promise<string 
   }
 }
 
-/** The section of docs/server.md by which this version refuses it; undefined if none does. */
+/** The section of docs/server.md by which this version refuses it to an application of a mode; undefined if none does. */
 export function sectionOf(
   id: string,
   exchange: Exchange,
-  version: string,
+  { version, mode = "" }: { readonly version: string; readonly mode?: string | undefined },
   refusals: readonly Refusal[],
 ): string | undefined {
   const { status } = exchange.response;
@@ -118,7 +120,8 @@ export function sectionOf(
       (each.operations.length === 0 || each.operations.includes(id)) &&
       each.status.includes(status) &&
       each.texts.some((part) => text.includes(part)) &&
-      version.startsWith(each.version),
+      version.startsWith(each.version) &&
+      (each.modes.length === 0 || each.modes.includes(mode)),
   )?.section;
 }
 

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../prepare.mjs";
-import { learners, placeholdersIn, reasons, refusals, scenes } from "./steps.mjs";
+import { learners, namesNeeded, reasons, refusals, scenes } from "./steps.mjs";
 
 /** `kb doc add {kb} 'two words'` → ["kb", "doc", "add", "ID", "two words"] */
 const wordsOf = (line, values) =>
@@ -75,13 +75,13 @@ export class Player {
   }
 
   /** Why a step is not played; undefined if it is. */
-  #whyNot({ line, needs, unless, from = "0", before = "999", reason }, values) {
+  #whyNot(step, values) {
+    const { unless, from = "0", before = "999", reason } = step;
     const { atLeast } = this.#judge;
     const version = this.version ?? "0";
     if (!atLeast(version, from) || atLeast(version, before)) return reasons[reason];
     if (values[unless] !== undefined) return reasons[`with ${unless}`];
-    const names = [...(needs === undefined ? [] : [needs]), ...placeholdersIn(line)];
-    const missing = names.find((name) => values[name] === undefined);
+    const missing = namesNeeded(step).find((name) => values[name] === undefined);
     if (missing === undefined) return undefined;
     const source = this.outcomes.findLast(({ step }) => Object.hasOwn(step.learns, missing));
     if (source.state === "untried") return source.detail;
@@ -100,14 +100,14 @@ export class Player {
     for (const [name, place] of exchange ? Object.entries(step.learns) : [])
       values[name] = this.#judge.learned(exchange, place ?? learners[name]);
     if (ran.exit === 0 && step.removes !== undefined) delete values[step.removes];
-    const verdict = await this.#verdict(step, ran, exchange);
+    const verdict = await this.#verdict({ ...step, mode: values.mode }, ran, exchange);
     const outcome = { step, line, values, exchanges: ran.exchanges, ...verdict };
     this.outcomes.push(outcome);
     return outcome;
   }
 
   /** What the result of a line says about its operation. */
-  async #verdict({ operation, exits, prints }, { exit, out, err }, exchange) {
+  async #verdict({ operation, exits, prints, mode }, { exit, out, err }, exchange) {
     const said = /"message":("(?:[^"\\]|\\.)*")/.exec(err)?.[1] ?? err.trim();
     // Without the key, or the knowledge base of --pipeline, the server is not asked.
     if (!exchange) return { state: [3, 4].includes(exit) ? "untried" : "differs", detail: said };
@@ -116,7 +116,8 @@ export class Player {
       (await problemOf(operation, exchange)) ??
       (exits.includes(exit) ? outputProblem(out, prints) : `exit code ${exit}: ${said}`);
     if (detail === undefined) return { state: "works" };
-    const section = sectionOf(operation, exchange, this.version ?? "0", refusals);
+    const server = { version: this.version ?? "0", mode };
+    const section = sectionOf(operation, exchange, server, refusals);
     return { state: section === undefined ? "differs" : "refused", section, detail };
   }
 

@@ -1,7 +1,7 @@
 // What the steps gave: the table, and recordings of what differs.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { placeholdersIn, scenes } from "./steps.mjs";
+import { namesNeeded, scenes } from "./steps.mjs";
 
 /** States of steps: a cell has the first one that a step of its operation has. */
 const states = ["differs", "works", "refused", "untried"];
@@ -65,9 +65,9 @@ const titled = ({ line, exchanges }) =>
     ...exchange,
   }));
 
-/** An outcome, and those of the steps whose IDs are in its line. */
+/** An outcome, and those of the steps that gave what it needs. */
 function withSources(outcome, outcomes) {
-  const names = placeholdersIn(outcome.step.line);
+  const names = namesNeeded(outcome.step);
   const sources = outcomes
     .slice(0, outcomes.indexOf(outcome))
     .filter((each) => each.values === outcome.values)

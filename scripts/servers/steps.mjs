@@ -45,13 +45,18 @@ export const reasons = Object.fromEntries(
 /** Commands that send requests, and that no step plays. */
 export const unplayed = cellsOf("Not played").flatMap(([commands]) => listed(commands));
 
-export const refusals = cellsOf("Refusals").map(([section, ids, statuses, texts, version]) => {
-  const [operations, status] = [listed(ids), listed(statuses).map(Number)];
-  return { section, operations, status, texts: listed(texts), version };
-});
+export const refusals = cellsOf("Refusals").map(
+  ([section, ids, statuses, texts, version, modes]) => {
+    const [operations, status] = [listed(ids), listed(statuses).map(Number)];
+    return { section, operations, status, texts: listed(texts), version, modes: listed(modes) };
+  },
+);
 
-/** The names of the placeholders of a line. */
-export const placeholdersIn = (line) => [...line.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+/** The names of the placeholders that a step needs. */
+export const namesNeeded = ({ line, needs }) => [
+  ...(needs === undefined ? [] : [needs]),
+  ...[...line.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+];
 
 /** Inputs by the form of an application; undefined if one of them has to be a file. */
 function inputs({ user_input_form: form = [] }) {

@@ -37,9 +37,10 @@ export const fileHandlers = {
   },
 
   previewFile({ records }, { file_id: id, as_attachment }, call) {
-    const app = call.app.name;
+    const { name: app, mode } = call.app;
     const messages = records.messages.select("WHERE app = ? AND files LIKE ?", app, `%"${id}"%`);
-    const sent = messages.length > 0 ? records.app_files.find({ app, id }) : undefined;
+    const isAttached = messages.length > 0 && mode !== "agent"; // new agents attach no files (server §18)
+    const sent = isAttached ? records.app_files.find({ app, id }) : undefined;
     const { name, type, bytes } = sent ?? raise(appError("file missing"));
     const charset = type.startsWith("text/") ? "; charset=utf-8" : "";
     const disposition = `attachment; filename*=UTF-8''${encodeURIComponent(name)}`;

@@ -117,6 +117,17 @@ test("one that is stopped has no answer: its text is in its thoughts alone", asy
   expect(rowsOf(out)).toMatchObject([{ answer: "", agent_thoughts: [{ answer: said }] }]);
 });
 
+test("a file of a message is not attached, so it has no preview", async () => {
+  await write(world.folder, { "a.txt": "one" });
+  const upload = ["wf", "file", "upload", join(world.folder, "a.txt"), "-o", "json"];
+  const { id } = JSON.parse((await server.done(upload, world)).out) as Fields;
+  const file = { type: "document", transfer_method: "local_file", upload_file_id: id };
+  await server.done([...send, "--files", JSON.stringify([file])], world);
+  const preview = ["wf", "file", "preview", String(id), "--output-file", "-"];
+  const { exit, err } = await server.cli(preview, world);
+  expect(`${exit} ${err}`).toMatch(/^3 error: .*File not found in message context/);
+});
+
 test("its model fails as on the server, and servers before 1.16 have no such agent", async () => {
   const { exit, err } = await server.cli(["wf", "chat", "send", "[[error:unknown]]"], world);
   expect(`${exit} ${err}`).toMatch(/^9 error: .* \(agent_run_id=[\da-f-]{36}\)\n/);
