@@ -155,5 +155,10 @@ test("a backup, the same again, and a check stay below 200 MB", async () => {
   expect(sent()).toMatchObject(lists);
   expect(sent()).not.toHaveProperty("POST /ID/documents/download-zip");
   expect(await run("check", kb)).toBeLessThan(200);
-  expect(sent()).toMatchObject({ ...lists, "POST /ID/documents/download-zip": pages });
+  // Chunks in error and the number of all chunks, of each document; those of five tell whether their index is there.
+  expect(sent()).toMatchObject({
+    "GET /ID/documents": pages + 3,
+    "GET /ID/documents/ID/segments": 2 * documents + 5,
+    "POST /ID/documents/download-zip": pages,
+  });
 }, 1_200_000);

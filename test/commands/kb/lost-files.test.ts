@@ -102,6 +102,14 @@ test("a server that does not answer has lost nothing", async () => {
   const ran = await kb("export", "Middle", join(home, "down"), "--retries", "0");
   expect(ran.exit).toBe(11);
   expect(ran.out).not.toContain("no content");
+  // Only the chunks whose keywords are searched for arrive, so the download has to ask again.
+  server.sandbox.setFaults([
+    parseFault("POST *download-zip reset"),
+    parseFault("GET *documents/* reset skip=1"),
+  ]);
+  const check = await kb("check", "Middle", "--no-chunks", "--retries", "0");
+  expect(check.exit, check.out).toBe(11);
+  expect(check.err).toContain("failed to get document");
 });
 
 test.each(positions)("%s: a download writes the rest, and names the lost", async (name, lost) => {
