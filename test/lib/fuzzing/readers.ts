@@ -97,17 +97,18 @@ function heardByTheStandard(bytes: Uint8Array): readonly unknown[] {
     }
     if (data.length === 0) continue;
     const event = eventOf(data);
-    if (!event) return [...found, "refused"];
-    found.push(event);
+    if (event === undefined) return [...found, "refused"];
+    if (event !== null) found.push(event);
     data = [];
   }
   return [...found, true];
 }
 
-function eventOf(lines: readonly string[]): ServerEvent | undefined {
+/** An event; null for JSON without fields, which is skipped, and undefined for what is not JSON. */
+function eventOf(lines: readonly string[]): ServerEvent | null | undefined {
   try {
     const data: unknown = JSON.parse(lines.join("\n"));
-    if (typeof data !== "object" || data === null || Array.isArray(data)) return undefined;
+    if (typeof data !== "object" || data === null || Array.isArray(data)) return null;
     return serverEvent(data as ServerEvent["data"], lines.join(" "));
   } catch {
     return undefined;
