@@ -462,7 +462,7 @@ describe("profiles", () => {
     const asked = await run("kb delete Gone -o json");
     expect(asked).toMatchObject({ exit: 2, out: "" });
     expect(JSON.parse(asked.err)).toMatchObject({
-      error: { hint: "pass --yes to skip the prompt, and --backup to be able to take it back" },
+      error: { hint: "pass --yes to skip the prompt, and --backup so that it can be undone" },
     });
     expect(await run("kb delete Gone --json --yes")).toMatchObject({ exit: 0, out: "", err: "" });
   });

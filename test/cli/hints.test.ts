@@ -382,6 +382,8 @@ describe("each command in a hint runs", () => {
         value && wordsOf(`kb ${value}`)[1],
       ]),
     );
+    // Faults count requests: those that wait for what an earlier line has added would count, too.
+    if (faults.length > 0) await run("kb doc wait 'Hand book'", on);
     on.sandbox.setFaults(faults.map(parseFault));
     const { out, err } = await run(line, on, { ...world, env });
     on.sandbox.setFaults([]);

@@ -74,7 +74,7 @@ describe("the confirmation of a deletion", () => {
     const ran = await server.cli(["kb", "delete", "Kept", "--no-input"], { tty: true });
     expect(ran.exit).toBe(2);
     expect(ran.err).toMatch(
-      /\nhint: pass --yes to skip the prompt, and --backup to be able to take it back\n$/,
+      /\nhint: pass --yes to skip the prompt, and --backup so that it can be undone\n$/,
     );
   });
 });

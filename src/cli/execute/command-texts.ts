@@ -44,7 +44,7 @@ export const confirmationText = (
   typed: Typed,
   how: { readonly size?: string | undefined; readonly isBackedUp?: boolean } = {},
 ): string => {
-  const back = how.isBackedUp ? "kb undo can take it back." : "This cannot be undone.";
+  const back = how.isBackedUp ? "kb undo can undo it." : "This cannot be undone.";
   return `${capitalized(sizedAction(command, typed, how.size))}? ${back}`;
 };
 

@@ -28,7 +28,7 @@ export async function confirm(
   if (!input) {
     throw usage(
       `confirmation required: cannot prompt without a terminal: ${question}`,
-      `pass --yes to skip the prompt${backUp ? ", and --backup to be able to take it back" : ""}`,
+      `pass --yes to skip the prompt${backUp ? ", and --backup so that it can be undone" : ""}`,
       { code: "confirmation-needed" },
     );
   }

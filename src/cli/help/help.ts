@@ -133,7 +133,7 @@ function flagRows(command: Command): HelpRow[] {
   return [...own, ...saving];
 }
 
-/** Shared flags that a delete shows as its own: with them, it can be taken back. */
+/** Shared flags that a delete shows as its own: with them, it can be undone. */
 const savingFlags = (command: Command) =>
   command.effect === "destroys"
     ? sharedFlagsOf(command).filter(({ long }) => long === "--backup")

@@ -124,7 +124,7 @@ const groups = {
     }),
     flag(
       "--backup",
-      "Back up the knowledge base before and after, so that kb undo can take the command back",
+      "Back up the knowledge base before and after, so that kb undo can undo the command",
       (command: Command) => changedKb(command) !== undefined,
     ),
     flag(

@@ -87,7 +87,7 @@ test.each(sampled(5, rows))(
     const ran = await undo();
     const number = change === "added" ? 2 : 1;
     const named = moment === "whole" ? "chunks" : `chunk ${number} (${change})`;
-    expect([ran.exit, ran.err]).toEqual([5, expect.stringContaining("nothing was taken back")]);
+    expect([ran.exit, ran.err]).toEqual([5, expect.stringContaining("nothing was undone")]);
     expect(ran.out).toMatch(/^conflict\tdocument\ta\.md\tchanged since: /);
     expect(ran.out).toContain(named);
     const written = server.seen

@@ -149,7 +149,7 @@ describe("what others have changed since", () => {
     const ran = await kb("undo", "-y");
     expect(ran.exit).toBe(5);
     expect(ran.out).toContain(row);
-    expect(ran.err).toContain("nothing was taken back");
+    expect(ran.err).toContain("nothing was undone");
     const sent = server.seen
       .slice(from)
       .filter(({ method, path }) => method !== "GET" && !path.endsWith("zip"));

@@ -96,6 +96,8 @@ function exportedFiles({ machine: { disk } }: Stage): Map<string, string> | unde
   const { state } = JSON.parse(disk.text(`${DIRECTORY}/manifest.json`)) as Manifest;
   const texts = new Map<string, string>();
   for (const { name, file, sha256: hash } of state.documents) {
+    // A file that did not arrive alone either counts as lost: such an export does not end with 0.
+    if (file === null) continue;
     ok(disk.has(`${DIRECTORY}/${file}`), `${file} of the manifest is missing`);
     const text = disk.text(`${DIRECTORY}/${file}`);
     equal(sha256(text), hash, `${file} has not the content of the manifest`);

@@ -200,7 +200,7 @@ export const kbUndo = task({
   meant: ["revert", "rollback"],
   summary: "Undo the last command that was run with --backup",
   about:
-    "Makes documents, chunks, metadata, tags and settings what they were before the command. It changes\nonly what the command changed, and only where that is still what the command left; otherwise it\nlists the differences and changes nothing. IDs, hit counts and times do not come back, nor do\npermissions of selected members. After an interruption, the same command continues.",
+    "Makes documents, chunks, metadata, tags and settings what they were before the command. It changes\nonly what the command changed, and only where that is still what the command left; otherwise it\nlists the differences and changes nothing. IDs, hit counts and times cannot be restored, nor do\npermissions of selected members. After an interruption, the same command continues.",
   params: undoParams,
   returns: madeThere,
   output: ({ list: lists, forget }) => (lists || forget ? records : undefined),

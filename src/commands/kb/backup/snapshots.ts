@@ -88,13 +88,13 @@ const MAX_SKEW_MS = 60_000;
 export const isLater = ({ taken_at }: Pick<Snapshot, "taken_at">, { host }: Context): boolean =>
   Date.parse(taken_at) > host.now().getTime() + MAX_SKEW_MS;
 
-/** What a restore takes; those after a command only serve to take it back. */
+/** What a restore takes; those after a command only serve to undo it. */
 export const isComplete = ({ partial, note = "" }: Pick<Snapshot, "partial" | "note">): boolean =>
   partial === undefined && !note.startsWith("after ");
 
 /**
  * The snapshot to restore: that of an ID, or the newest complete one of a knowledge base, up to a time. Without a
- * time, those after a command only serve to take it back. Servers that were made from one database have the same IDs:
+ * time, those after a command only serve to undo it. Servers that were made from one database have the same IDs:
  * then it is one of the server of this line. Says which one it is, and throws usage where that is not certain; `lineOf`
  * makes the line that takes a certain one.
  */

@@ -142,7 +142,7 @@ export async function currentDocuments(
     const chunks = current ? await collect(readChunks(place, context)) : [];
     const now = current && partsOf(current, hashes.get(current.id) ?? null, chunks);
     const differs = partNames.filter((part) => now?.[part] !== was?.[part]);
-    // The snapshot has no chunks of what was still being indexed.
+    // The snapshot lacks the chunks of a document that was being indexed.
     const isUnread = pair.after !== undefined && !pair.after.chunks;
     const isComparable = (part: DocumentPart) => !undoing && !(isUnread && part === "chunks");
     const changed = differs.filter((part) => isComparable(part) && now?.[part] !== left?.[part]);

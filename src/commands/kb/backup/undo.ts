@@ -56,7 +56,7 @@ async function* listRecords(context: Context): AsyncGenerator<Change> {
   if (bad.length === 0) return;
   throw new CliError("partial", `not readable as a record: ${bad.join(", ")}`, {
     isResult: true,
-    hint: "delete it if its command is not to be taken back",
+    hint: "delete it if its command need not be undone",
   });
 }
 
@@ -75,12 +75,12 @@ function recordOf(
       `${unread} cannot be read as a record; it may be that of the last command`,
       record
         ? `for ${record.command}: ${commandLine("kb undo", [], { forget: forget || undefined, record: record.before })}`
-        : "delete it if its command is not to be taken back",
+        : "delete it if its command need not be undone",
     );
   if (record && others.length === 0) return record;
   if (text === undefined)
     throw notFound(
-      "no command to take back on this server",
+      "no command to undo on this server",
       "only commands that were run with --backup are recorded; other machines have their own records",
     );
   const list = commandLine("kb undo", [], { list: true });
@@ -111,7 +111,7 @@ async function* takeBack(record: StoredRecord, context: Context): AsyncGenerator
   yield* rows;
   if (rows.length > 0)
     throw refused(
-      `${counted(rows.length, "part")} changed since ${record.command}: nothing was taken back`,
+      `${counted(rows.length, "part")} changed since ${record.command}: nothing was undone`,
       restoreLine(record),
       { isResult: true },
     );
@@ -125,18 +125,18 @@ async function* takeBack(record: StoredRecord, context: Context): AsyncGenerator
     yield row;
   }
   await context.host.files.remove(record.path);
-  const done = `took back ${record.command}`;
-  if (left === 0) return context.summary(`${done}; IDs, hit counts and times did not come back`);
+  const done = `undid ${record.command}`;
+  if (left === 0) return context.summary(`${done}; IDs, hit counts and times cannot be restored`);
   const rest = `${done}, except for ${counted(left, "part")}`;
-  throw new CliError("partial", rest, { isResult: true, hint: "why is in the rows" });
+  throw new CliError("partial", rest, { isResult: true, hint: "see the rows for the reasons" });
 }
 
 const described = ({ command, at }: StoredRecord, { options }: Context): string =>
   `${command} of ${options.timeText(new Date(at))}`;
 
 const confirmed = (record: StoredRecord, context: Context): Promise<void> =>
-  context.confirm(`Take back ${described(record, context)}?`, {
-    declined: "nothing was taken back",
+  context.confirm(`Undo ${described(record, context)}?`, {
+    declined: "nothing was undone",
   });
 
 /** The records of the server of this line. */
@@ -180,7 +180,7 @@ const restoreLine = ({ directory, kb, before }: StoredRecord): string =>
 const unfinished = (record: StoredRecord): CliError =>
   refused(
     `${record.command} did not end, so what it left is not known`,
-    `to have the knowledge base as it was before, beside this one: ${restoreLine(record)}; to take back an older command: ${commandLine("kb undo", [], { forget: true, record: record.before })}`,
+    `to have the knowledge base as it was before, beside this one: ${restoreLine(record)}; to undo an older command: ${commandLine("kb undo", [], { forget: true, record: record.before })}`,
   );
 
 /** Creates a deleted knowledge base again, with a new ID. */
@@ -190,13 +190,13 @@ async function* restoreDeleted(
   state: KbState | undefined,
   context: Context,
 ): AsyncGenerator<Change> {
-  if (state) throw refused("the knowledge base exists", "nothing has to be taken back");
+  if (state) throw refused("the knowledge base exists", "there is nothing to undo");
   const { directory, kb, command } = record;
   if (!context.options.dryRun) await confirmed(record, context);
   yield* importBundle({ directory, manifest, name: kb.name, as_is: true }, context);
   if (context.options.dryRun) return;
   await context.host.files.remove(record.path);
-  context.summary(`took back ${command}: ${kb.name} has a new ID; applications do not use it yet`);
+  context.summary(`undid ${command}: ${kb.name} has a new ID; applications do not use it yet`);
 }
 
 const conflictOf = ({ action, what, name, from }: Change): Change => {
@@ -212,7 +212,7 @@ const changedRows = ({ before, after, current, changed }: CurrentDocument): Chan
   return [change({ action: "conflict", what: "document", name, id, note })];
 };
 
-/** A command that can be taken back: the snapshots around it. */
+/** A command that can be undone: the snapshots around it. */
 export interface UndoRecord {
   /** The command with its arguments, for people. */
   readonly command: string;
@@ -286,7 +286,7 @@ export const writeRecord = ({ path, ...record }: StoredRecord, { files }: Host):
 
 /**
  * Takes the snapshot before a command and records it; returns what completes the record when the command has
- * ended: `wrote` is false if nothing was sent, so that there is nothing to take back.
+ * ended: `wrote` is false if nothing was sent, so that there is nothing to undo.
  */
 export async function startRecord(
   given: { readonly directory: string; readonly dataset_id: string; readonly command: string },
@@ -296,14 +296,14 @@ export async function startRecord(
   const { dataset_id, command } = given;
   const directory = isAbsolute(given.directory) ? given.directory : join(host.cwd, given.directory);
   const take = async (when: "before" | "after") => {
-    // What is being indexed has no chunks yet, and without them nothing can be taken back.
+    // What is being indexed has no chunks yet, and without them nothing can be undone.
     const statuses = () => documentStatuses(dataset_id, () => true, context);
     for await (const _ of waitForIndexing(statuses, context)); // any status will do
     const release = await openBackup(directory, host);
     try {
       const options = { chunks: true, note: `${when} ${command}` };
       const taken = await takeSnapshot(directory, dataset_id, options, context);
-      // What others add after a command is not taken back.
+      // What others add after a command is not undone.
       const unread = taken.withoutChunks.find(({ isPending }) => !isPending || when === "before");
       if (!unread) return taken;
       throw refused(
@@ -337,7 +337,7 @@ export async function startRecord(
     if (!wrote) return host.files.remove(record.path);
     const after = await takeAfter(dataset_id, () => take("after"), context);
     await writeRecord({ ...record, after }, host);
-    context.summary(`to take it back: ${commandLine("kb undo")}`);
+    context.summary(`to undo it: ${commandLine("kb undo")}`);
   };
 }
 
