@@ -94,6 +94,12 @@ test("a lost file costs one wait for its ZIP, and one for itself", async () => {
   expect(downloads(since)).toBe(1 + names.length);
 });
 
+test("a transfer that breaks once loses nothing", async () => {
+  server.sandbox.setFaults([parseFault("POST *download-zip reset times=1")]);
+  const ran = await kb("cat", "Middle", "a.md", "--retries", "0");
+  expect(ran).toMatchObject({ exit: 0, out: "Text of a.md", err: "" });
+});
+
 test("a server that does not answer has lost nothing", async () => {
   server.sandbox.setFaults([
     parseFault("POST *download-zip reset"),

@@ -50,6 +50,7 @@ export async function* readContents<D extends { readonly id: string }>(
   dataset_id: string,
   all: readonly D[],
   context: Context,
+  isAgain = false,
 ): AsyncGenerator<DocumentContent<D>> {
   let { api } = context;
   for (const batch of slices(all, MAX_ZIP_DOCUMENTS)) {
@@ -62,7 +63,9 @@ export async function* readContents<D extends { readonly id: string }>(
       const lost = !isMissing(error);
       // Throws if the server does not answer at all.
       if (lost) await context.api.call(getDocument, { dataset_id, document_id: only.id });
-      if (others.length === 0) yield { document: only, bytes: undefined, lost };
+      // One broken transfer proves nothing: a lost file does not arrive alone, or again, either.
+      if (others.length === 0 && (isAgain || !lost))
+        yield { document: only, bytes: undefined, lost };
       else if (lost) {
         yield* readEach(dataset_id, batch, context);
         api = api.with({ retries: 0 }); // other ZIPs may lack files, too: not each waits for retries
@@ -106,7 +109,8 @@ async function* readEach<D extends { readonly id: string }>(
   context: Context,
 ): AsyncGenerator<DocumentContent<D>> {
   const api = context.api.with({ retries: 0, idleTimeout: MAX_SILENCE });
-  const one = (document: D) => collect(readContents(dataset_id, [document], { ...context, api }));
+  const again = { ...context, api };
+  const one = (document: D) => collect(readContents(dataset_id, [document], again, true));
   for await (const contents of mapConcurrent(documents, ALONE, one)) yield* contents;
 }
 
