@@ -2,7 +2,7 @@ import type { Sandbox, SandboxOptions } from "../../types/sandbox.d.ts";
 import { reasonOf } from "../errors.ts";
 import { clientHost } from "../host/client-host.ts";
 import { recordedServers } from "../lib/version.ts";
-import { definitionOf, readApplication } from "../sandbox/apps/definitions/read-application.ts";
+import { definitionOf, readApplication } from "../sandbox/apps/definitions/applications.ts";
 import { startSandbox } from "../sandbox/http/server.ts";
 import { parseFault } from "../sandbox/protocol/faults.ts";
 

@@ -2,6 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import modelApplications from "../../../src/sandbox/apps/definitions/model-applications.json" with { type: "json" };
 import { inSandbox } from "../../lib/in-sandbox.ts";
 import { cli, type Ran, temporaryDirectory } from "../../lib/support.ts";
 
@@ -61,6 +62,15 @@ test("an exported application has the name and the key of its file", async () =>
   expect(required).toMatchObject({ exit: 2 });
   expect(echo).toMatchObject({ exit: 0, out: '{"query":"x"}\n' });
 });
+
+test.each(Object.entries(modelApplications))(
+  "the sandbox's own %s is a file like any other",
+  async (name, own) => {
+    const path = await file(`copy-of-${name}.json`, JSON.stringify(own));
+    const [info] = await wf(path, ["--app", `copy-of-${name}`, "app", "info", "-o", "json"]);
+    expect(JSON.parse(info?.out ?? "")).toMatchObject({ ...own.app, name: `copy-of-${name}` });
+  },
+);
 
 test("JSON is an export as well", async () => {
   const definition = {

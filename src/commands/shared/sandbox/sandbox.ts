@@ -6,7 +6,7 @@ import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { recordedServers } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { readApplication } from "../../../sandbox/apps/definitions/read-application.ts";
+import type { readApplication } from "../../../sandbox/apps/definitions/applications.ts";
 import type { RequestRecord } from "../../../sandbox/control/control.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Fault } from "../../../sandbox/protocol/faults.ts";
@@ -27,7 +27,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const { parseFault } = await import("../../../sandbox/protocol/faults.ts");
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   const directory = dataDirectory(input, host);
-  const { readApplication } = await import("../../../sandbox/apps/definitions/read-application.ts");
+  const { readApplication } = await import("../../../sandbox/apps/definitions/applications.ts");
   const applications = await Promise.all(
     (input.app_file ?? []).map((path) => readAppFile(path, host, readApplication)),
   );

@@ -279,8 +279,6 @@ export interface AppHead {
 
 /** An application of the sandbox. */
 export interface AppDefinition extends AppHead {
-  /** The first server version that has it; missing if all do. */
-  readonly since?: string;
   readonly features: AppFeatures;
   /** Of a basic application: it has no nodes. */
   readonly config?: ModelConfig | undefined;

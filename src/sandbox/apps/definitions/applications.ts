@@ -1,5 +1,8 @@
+/** Reads applications: the sandbox's own ones and those of users, which have the same form (docs/sandbox.md). */
+import { parseYaml, type Yaml } from "../../../lib/formats/yaml.ts";
 import { isObject, own, tryParseJson } from "../../../lib/json.ts";
 import { atLeast } from "../../../lib/version.ts";
+import answers from "./answers.json" with { type: "json" };
 import {
   type AnyNode,
   type AppDefinition,
@@ -12,13 +15,15 @@ import {
   type NodeType,
   type RecordingEvent,
 } from "./app-definitions.ts";
-import { answers } from "./own-answers.ts";
-import { modelApps } from "./own-model-apps.ts";
-import { plainApps, startNode, workflow, chatflow } from "./own-plain-apps.ts";
+import modelApplications from "./model-applications.json" with { type: "json" };
+import plainApplications from "./plain-applications.json" with { type: "json" };
 import { readAnswerRules } from "./read-rules.ts";
 
 /** The applications of a sandbox, by name: its own ones, and those given as files. */
 export type Applications = ReadonlyMap<string, AppDefinition>;
+
+/** The own applications by name, each as a file of `--app-file` has it. */
+const ownFiles = { ...plainApplications, ...modelApplications, answers };
 
 /**
  * Reads the applications of a server, or those of any server without a version; one of `more`, which are
@@ -28,9 +33,43 @@ export function readApplications(more: readonly unknown[] = [], version = "0"): 
   const given = (more as readonly (AppDefinition | { readonly app: AppHead })[]).map((each) =>
     "app" in each ? readExport(each, each.app.name) : each,
   );
-  const all = [...plainApps, ...modelApps, readAnswerRules(answers, "answers"), ...given];
-  const known = all.filter(({ since = "0" }) => atLeast(version, since));
-  return new Map(known.map((app) => [app.name, app]));
+  const all = Object.entries(ownFiles)
+    .map(([name, file]) => definitionOf(file, name))
+    .filter(({ mode }) => mode !== "agent" || atLeast(version, "1.16.0"));
+  return new Map([...all, ...given].map((app) => [app.name, app]));
+}
+
+/**
+ * Reads an application: an export or rules in YAML or JSON, or the recording of a run. Throws an Error with the
+ * reason, and the line where there is one.
+ */
+export async function readApplication(text: string, name: string): Promise<AppDefinition> {
+  if (isRecording(text)) return readRecording(text, name);
+  const yaml = await parseYaml(text);
+  if ("problem" in yaml) throw new Error(`line ${yaml.line}: ${yaml.problem}`);
+  return withLines(yaml, () => definitionOf(yaml.value, name));
+}
+
+/** The same from the parsed value of an export or rules; its errors may have the `path` of what is wrong. */
+export const definitionOf = (value: unknown, name: string): AppDefinition =>
+  isObject(value) && "rules" in value ? readAnswerRules(value, name) : readExport(value, name);
+
+/** Adds the line to an error that has the path of a value. */
+function withLines<T>({ document, lineAt }: Exclude<Yaml, { problem: string }>, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Error) || !("path" in error)) throw error;
+    const node: unknown = document.getIn(error.path as Iterable<unknown>, true);
+    const range: unknown = isObject(node) ? node["range"] : undefined;
+    const line = lineAt(Array.isArray(range) ? Number(range[0]) : 0);
+    throw new Error(`line ${line}: ${error.message}`, { cause: error });
+  }
+}
+
+function isRecording(text: string): boolean {
+  const first = tryParseJson(text.trimStart().split("\n", 1)[0] ?? "");
+  return isObject(first) && ("recording" in first || "event" in first);
 }
 
 /** The fields that the sandbox needs of each type of node. */
@@ -55,13 +94,13 @@ const neededFields: Readonly<Record<NodeType, string>> = {
 };
 
 const workflowModes = ["workflow", "advanced-chat"];
-const basicModes = ["chat", "completion", "agent-chat"];
+const basicModes = ["chat", "completion", "agent-chat", "agent"];
 
 /**
  * Reads an exported application under another name. Throws an Error with the reason if it is none, or
  * has nodes that the sandbox does not execute.
  */
-export function readExport(value: unknown, name: string): AppDefinition {
+function readExport(value: unknown, name: string): AppDefinition {
   const { app, workflow, model_config } = isObject(value) ? value : {};
   const mode = isObject(app) ? String(app["mode"]) : "";
   const isWorkflow = workflowModes.includes(mode);
@@ -124,7 +163,7 @@ function listAt(value: unknown, place: string): Record<string, unknown>[] {
  * Reads a recording, or the output of `wf events -o jsonl`, which has no pauses between events, as an
  * application. Throws an Error with the reason if it is not that of one whole run.
  */
-export function readRecording(text: string, name: string): AppDefinition {
+function readRecording(text: string, name: string): AppDefinition {
   const recording = text.split("\n").flatMap((line, index): RecordingEvent[] => {
     if (line.trim() === "") return [];
     const value = tryParseJson(line);
@@ -138,9 +177,10 @@ export function readRecording(text: string, name: string): AppDefinition {
     throw new Error("it must begin with workflow_started and end with workflow_finished");
   }
   if (names.includes("workflow_paused")) throw new Error("a run that pauses cannot be replayed");
-  const define = recording.some(({ event }) => "message_id" in event) ? chatflow : workflow;
-  const start = startNode("start", ...recordedInputs(recording[0]));
-  return define(name, "Replays a recording.", [start], { recording });
+  const mode = recording.some(({ event }) => "message_id" in event) ? "advanced-chat" : "workflow";
+  const variables = recordedInputs(recording[0]);
+  const nodes: AnyNode[] = [{ id: "start", type: "start", title: "Start", variables }];
+  return defineApp({ name, mode, description: "Replays a recording.", nodes, recording });
 }
 
 const inputTypes = { string: "paragraph", number: "number", boolean: "checkbox" } as const;

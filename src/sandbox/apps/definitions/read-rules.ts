@@ -6,7 +6,6 @@ import type { RuleAnswer } from "../../models/language-model.ts";
 import { countTokens } from "../../models/tokens.ts";
 import { PROVIDER } from "../../models/catalog.ts";
 import { type AnyNode, type AppDefinition, defineApp } from "./app-definitions.ts";
-import { answerNode, chatflow, endNode, node, startNode, workflow } from "./own-plain-apps.ts";
 import { type AnswerRules, folded, type QuestionPattern, ruleModes } from "./answer-rules.ts";
 
 /** The keys and indexes that lead to a value. */
@@ -217,14 +216,19 @@ function appOfRules(name: string, file: ReturnType<typeof readFile>, rules: Answ
   const text = [...asked, ...(mode === "workflow" ? [] : ["{{#sys.query#}}"])].join("\n");
   const prompt_template = [{ role: "user", text }] as const;
   const fields = inputs.map((input) => ({ ...field(input), type: "paragraph" }) as const);
+  const outputs = [{ variable: "text", value_selector: ["model", "text"] }] as const;
   const nodes: AnyNode[] = [
-    startNode("start", ...fields),
-    node("model", "llm", "Model", { model, prompt_template }),
+    { id: "start", type: "start", title: "Start", variables: fields },
+    { id: "model", type: "llm", title: "Model", model, prompt_template },
     mode === "workflow"
-      ? endNode("end", { text: ["model", "text"] })
-      : answerNode("end", "Answer", "{{#model.text#}}"),
+      ? { id: "end", type: "end", title: "End", outputs }
+      : { id: "end", type: "answer", title: "Answer", answer: "{{#model.text#}}" },
   ];
-  return (mode === "workflow" ? workflow : chatflow)(name, description, nodes, { features, rules });
+  const edges = [
+    { source: "start", target: "model" },
+    { source: "model", target: "end" },
+  ];
+  return defineApp({ name, description, mode, nodes, edges, features, rules });
 }
 
 /**
