@@ -74,7 +74,7 @@ const siteWorker = defineConfig({
 const programs = defineConfig({
   input: {
     main: "src/main.ts",
-    // What tests of other programs import (library/sandbox.js).
+    // What tests of other programs import: `kb-wf/sandbox`.
     sandbox: "src/library/sandbox.ts",
     "keyring-child": "src/host/keyring-child.ts",
     "jq-worker": "src/output/formats/jq-worker.mjs",
@@ -119,13 +119,13 @@ const programs = defineConfig({
   },
 });
 
-// What other programs import (library/index.js): the client, without anything of the command line.
+// What other programs import: the client, without anything of the command line.
 const client = defineConfig({
-  input: "src/library/client.ts",
+  input: "src/library/index.ts",
   platform: "node",
   plugins: [replacedModules],
   output: {
-    dir: "library/client",
+    dir: "dist/library",
     format: "esm",
     entryFileNames: "[name].mjs",
     chunkFileNames: "[name]-[hash].mjs",

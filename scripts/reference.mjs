@@ -13,7 +13,7 @@ const [markdown, skill, llms, suites, library] = await imported(
 );
 const docs = join(root, "docs");
 writeFileSync(join(docs, "reference.md"), await markdown.referencePage());
-const references = join(root, "src", "commands", "shared", "skill", "references");
+const references = join(root, "src", "commands", "assistants", "skill", "references");
 for (const [name, text] of await skill.skillPages()) writeFileSync(join(references, name), text);
 writeFileSync(join(docs, "llms.txt"), llms.llmsPage(root));
 const suitesPage = join(docs, "test-suites.md");

@@ -4,7 +4,7 @@ import { topicNames } from "../../src/cli/help/groups.ts";
 import { topicText } from "../../src/cli/help/topics.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
 import { ownFlags, sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
-import { sharedFeatures } from "../../src/commands/shared/index.ts";
+import { sharedFeatures } from "../../src/commands/shared.ts";
 import { loadAll } from "../../src/commands/task/command-spec.ts";
 import { exitCodes } from "../../src/errors.ts";
 import { methodAndPath } from "../../src/operations/operation.ts";

@@ -1,5 +1,5 @@
-import { suiteKeys } from "../../src/commands/wf/test/file/keys.ts";
-import { suiteSchema } from "../../src/commands/wf/test/file/schema.ts";
+import { suiteKeys } from "../../src/commands/measure/suite-file/keys.ts";
+import { suiteSchema } from "../../src/commands/measure/suite-file/schema.ts";
 
 const head = "| Key | Where | Meaning |\n|---|---|---|\n";
 

@@ -7,7 +7,7 @@ import { startSandbox } from "../sandbox/http/server.ts";
 import { parseFault } from "../sandbox/protocol/faults.ts";
 
 /** Starts a sandbox for the tests of another program; its data are in memory. Throws an Error with the reason. */
-export async function startDouble(options: SandboxOptions = {}): Promise<Sandbox> {
+async function startDouble(options: SandboxOptions = {}): Promise<Sandbox> {
   const { seed, models = true, server = "1.14", faults = [], apps = {}, port } = options;
   const host = clientHost({ connectTimeout: 0 });
   const applications = await Promise.all(
@@ -44,3 +44,5 @@ async function applicationOf(name: string, given: string | object): Promise<obje
     throw new Error(`apps: ${name}: ${reasonOf(error)}`, { cause: error });
   });
 }
+
+export { startDouble as startSandbox };

@@ -446,8 +446,8 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/kb/pipelines/run.ts", "kb doc list", "needs a lost stream: pipelines.test.ts"],
   ["commands/kb/pipelines/run.ts", "kb doc wait", "needs a wait that fails: pipelines.test.ts"],
   ["commands/kb/changes/make-documents.ts", "kb doc delete", "needs two documents of one name"],
-  ["commands/kb/tune/report.ts", "kb update", "needs settings that are better: tune.test.ts"],
-  ["commands/kb/tune/tune.ts", "kb apply", "needs a rule that is better: tune.test.ts"],
+  ["commands/measure/tune/report.ts", "kb update", "needs settings that are better: tune.test.ts"],
+  ["commands/measure/tune/tune.ts", "kb apply", "needs a rule that is better: tune.test.ts"],
   [
     "commands/kb/documents/verify-rename.ts",
     "kb doc update",
@@ -463,8 +463,8 @@ const notReached: readonly (readonly [file: string, command: string, why: string
     "kb metadata set",
     "needs a server that loses metadata",
   ],
-  ["commands/kb/models/repair-index.ts", "kb doc list", "needs a failing embedding model"],
-  ["commands/kb/models/repair-index.ts", "kb", "needs a server of 1.16: rewrite.test.ts"],
+  ["commands/kb/documents/repair-index.ts", "kb doc list", "needs a failing embedding model"],
+  ["commands/kb/documents/repair-index.ts", "kb", "needs a server of 1.16: rewrite.test.ts"],
   ["commands/kb/declarative/apply.ts", "{ rewrite: true }", "the same"],
   [
     "commands/wf/annotations/reply.ts",

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Feature } from "../../src/commands/task/command-spec.ts";
 import { loadAll } from "../../src/commands/task/command-spec.ts";
-import { kbFeatures } from "../../src/commands/kb/index.ts";
-import { sharedFeatures } from "../../src/commands/shared/index.ts";
-import { workflowFeatures } from "../../src/commands/wf/index.ts";
+import { kbFeatures } from "../../src/commands/kb.ts";
+import { sharedFeatures } from "../../src/commands/shared.ts";
+import { workflowFeatures } from "../../src/commands/wf.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { operations } from "../../src/operations/index.ts";
 

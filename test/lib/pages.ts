@@ -7,7 +7,7 @@ import { runInSandbox } from "./recipes.ts";
 
 /** Pages without commands to type: generated, or reports. */
 const reports = ["reference.md", "server.md", "performance.md", "reliability.md"];
-const skill = "src/commands/shared/skill";
+const skill = "src/commands/assistants/skill";
 /** The README in other languages. Its commands are those of README.md. */
 export const translations = ["README.zh-CN.md", "README.ja.md"];
 export const pages = [

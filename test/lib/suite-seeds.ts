@@ -1,10 +1,10 @@
 /** Suites whose tests have known pass rates: what a comparison with a baseline says about them. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compareSuites, doubtfulTests } from "../../src/commands/wf/test/comparison.ts";
-import { testResult } from "../../src/commands/wf/test/results.ts";
-import { storedRun } from "../../src/commands/wf/test/answers/index.ts";
-import type { TestRun } from "../../src/commands/wf/test/answers/index.ts";
+import { compareSuites, doubtfulTests } from "../../src/commands/measure/suites/comparison.ts";
+import { testResult } from "../../src/commands/measure/suites/results.ts";
+import { storedRun } from "../../src/commands/measure/suites/answers/index.ts";
+import type { TestRun } from "../../src/commands/measure/suites/answers/index.ts";
 import { RuleDraws } from "../../src/sandbox/apps/definitions/answer-rules.ts";
 import { readApplications } from "../../src/sandbox/apps/definitions/applications.ts";
 import { readAnswerRules } from "../../src/sandbox/apps/definitions/read-rules.ts";

@@ -1,5 +1,5 @@
-import { findAndProve, neededInAll } from "../../src/commands/kb/tune/halving.ts";
-import type { TuneFinding } from "../../src/commands/kb/tune/halving.ts";
+import { findAndProve, neededInAll } from "../../src/commands/measure/tune/halving.ts";
+import type { TuneFinding } from "../../src/commands/measure/tune/halving.ts";
 import { seeded } from "./seeded.ts";
 
 /** A collection of questions, each found or not by each of the arms; the first arm is today's settings. */

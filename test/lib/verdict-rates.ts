@@ -1,8 +1,8 @@
 /** Synthetic applications with known pass rates: how often the comparison of two runs is wrong, and how often right. */
-import { compareSuites, doubtfulTests } from "../../src/commands/wf/test/comparison.ts";
-import { testResult } from "../../src/commands/wf/test/results.ts";
-import type { TestResult } from "../../src/commands/wf/test/results.ts";
-import type { TestRun } from "../../src/commands/wf/test/answers/index.ts";
+import { compareSuites, doubtfulTests } from "../../src/commands/measure/suites/comparison.ts";
+import { testResult } from "../../src/commands/measure/suites/results.ts";
+import type { TestResult } from "../../src/commands/measure/suites/results.ts";
+import type { TestRun } from "../../src/commands/measure/suites/answers/index.ts";
 import { runOf } from "./suite-seeds.ts";
 
 /** How runs of a suite depend on each other. */

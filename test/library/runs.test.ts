@@ -1,11 +1,11 @@
 /** Runs that are started and followed through the library, over real connections. */
 import { expect, test } from "vitest";
 import { CliError, createClient } from "../../src/library/client.ts";
-import { startDouble } from "../../src/library/sandbox.ts";
+import { startSandbox } from "../../src/library/sandbox.ts";
 import type { Run } from "../../types/index.d.ts";
 import { afterFile } from "../lib/cleanup.ts";
 
-const sandbox = await startDouble({ seed: 1 });
+const sandbox = await startSandbox({ seed: 1 });
 afterFile(() => sandbox.close());
 const appOf = (name: string) =>
   createClient({ baseUrl: sandbox.url, key: sandbox.keys.apps[name] ?? "" });

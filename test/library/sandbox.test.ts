@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createClient } from "../../src/library/client.ts";
-import { startDouble as startSandbox } from "../../src/library/sandbox.ts";
+import { startSandbox } from "../../src/library/sandbox.ts";
 
 test("a sandbox shows its requests, fails on demand, and returns to its start", async () => {
   await using sandbox = await startSandbox({ seed: 1, faults: ["DELETE /datasets/* status=500"] });

@@ -1,6 +1,6 @@
 /** How often `wf test flaky` says what about tests whose true pass rate is known. */
 import { expect, test } from "vitest";
-import { verdictOf } from "../../src/commands/wf/test/flaky.ts";
+import { verdictOf } from "../../src/commands/measure/suites/flaky.ts";
 import { seeded } from "../lib/seeded.ts";
 
 /** Percent in docs/test-suites.md, computed apart from the code: the number of switches is a Markov chain. */

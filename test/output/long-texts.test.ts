@@ -1,6 +1,6 @@
 /** Texts of others are normalized and divided in linear time. */
 import { expect, test } from "vitest";
-import { questionIn } from "../../src/commands/kb/questions/passages.ts";
+import { questionIn } from "../../src/commands/measure/questions/passages.ts";
 import { sentencesIn } from "../../src/lib/word-diff.ts";
 import { unicodeForm } from "../../src/lib/text.ts";
 

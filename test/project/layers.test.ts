@@ -78,16 +78,16 @@ const packages: Readonly<Record<string, RegExp>> = {
   "jq-wasm": /^output\//,
   ignore: /^commands\/kb\/sources\/walk\.ts$/,
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
-  "fastest-levenshtein": /^commands\/wf\/test\/answers\/compare-answer\.ts$/,
-  ajv: /^commands\/wf\/test\/answers\/check-schema\.ts$/,
+  "fastest-levenshtein": /^commands\/measure\/suites\/answers\/compare-answer\.ts$/,
+  ajv: /^commands\/measure\/suites\/answers\/check-schema\.ts$/,
   diff: /^lib\/word-diff\.ts$/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,
   "csv-parse": /^(lib\/formats\/rows-file|sandbox\/readers\/csv)\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,
-  "@modelcontextprotocol/server": /^commands\/(shared|kb|wf)\/mcp\//,
-  "@modelcontextprotocol/server/stdio": /^commands\/shared\/mcp\/serve\.ts$/,
-  "@modelcontextprotocol/server/validators/ajv": /^commands\/shared\/mcp\/server\.ts$/,
-  "@modelcontextprotocol/node": /^commands\/shared\/mcp\/http\.ts$/,
+  "@modelcontextprotocol/server": /^commands\/assistants\//,
+  "@modelcontextprotocol/server/stdio": /^commands\/assistants\/mcp\/serve\.ts$/,
+  "@modelcontextprotocol/server/validators/ajv": /^commands\/assistants\/mcp\/server\.ts$/,
+  "@modelcontextprotocol/node": /^commands\/assistants\/mcp\/http\.ts$/,
   fflate: /^sandbox\/knowledge\/documents\.ts$/,
   htmlparser2: /^(sandbox\/readers\/markup|commands\/kb\/sources\/(page-list|charset))\.ts$/,
   "@exodus/bytes/encoding.js": /^commands\/kb\/sources\/charset\.ts$/,
@@ -139,14 +139,16 @@ test.each(files)("%s imports only from rooms it may know", (file) => {
 });
 
 /**
- * The feature of a file: commands/batch, commands/conditions, or a folder below commands/kb, wf or shared;
- * the parts of `wf test` are features as well.
+ * The feature of a file: commands/batch, conditions or models, or a folder below commands/kb, wf, shared, measure
+ * or assistants; the parts of the suites are features as well.
  */
 const featureOf = (file: string) =>
-  /^commands\/(?:batch|conditions|wf\/test\/[\w-]+|(?:kb|wf|shared)\/[\w-]+)(?=\/)/.exec(file)?.[0];
+  /^commands\/(?:batch|conditions|models|measure\/suites\/[\w-]+|(?:kb|wf|shared|measure|assistants)\/[\w-]+)(?=\/)/.exec(
+    file,
+  )?.[0];
 
 /** The lists of features: they alone name the files of a feature, which are loaded when a command runs. */
-const isFeatureList = (file: string) => /^commands\/(?:kb|wf|shared)\/index\.ts$/.test(file);
+const isFeatureList = (file: string) => /^commands\/(?:kb|wf|shared)\.ts$/.test(file);
 
 test.each(files.filter((file) => !isFeatureList(file)))(
   "%s imports another feature only through its index.ts",
@@ -159,15 +161,36 @@ test.each(files.filter((file) => !isFeatureList(file)))(
   },
 );
 
-test.each(files.filter((file) => featureOf(file) !== undefined))(
-  "%s imports nothing of the folder that lists its feature",
-  (file) => {
-    const parent = dirname(featureOf(file) ?? "");
-    const found = (imports.get(file) ?? []).filter((path) => dirname(path) === parent);
-    // A part of `wf test` may use what the feature itself exports.
-    expect(found.filter((path) => path !== "commands/wf/test/index.ts")).toEqual([]);
-  },
-);
+/** The files that lie above or beside the lists of features. */
+const listed = files.filter((file) => file.startsWith("commands/") && !isFeatureList(file));
+
+test.each(listed)("%s does not know the lists of features", (file) => {
+  expect((imports.get(file) ?? []).filter(isFeatureList)).toEqual([]);
+});
+
+/** Groups of features, and the groups that each stands on. */
+const groups: Readonly<Record<string, readonly string[]>> = {
+  kb: [],
+  wf: [],
+  shared: [],
+  measure: ["kb", "wf"],
+  assistants: ["kb", "wf"],
+};
+/** The group of a feature; undefined for those that all groups stand on. */
+function groupOf(file: string): string | undefined {
+  const name = /^commands\/([\w-]+)\//.exec(file)?.[1] ?? "";
+  return Object.hasOwn(groups, name) ? name : undefined;
+}
+
+test.each(listed)("%s imports only from groups of features below its own", (file) => {
+  const own = groupOf(file);
+  const known = own === undefined ? [] : [own, ...(groups[own] ?? [])];
+  const wrong = (imports.get(file) ?? []).filter((path) => {
+    const group = groupOf(path);
+    return group !== undefined && !known.includes(group);
+  });
+  expect(wrong).toEqual([]);
+});
 
 test.each(files.filter((file) => file.startsWith("cli/")))("%s knows no feature", (file) => {
   const known = (imports.get(file) ?? []).filter((path) => featureOf(path) !== undefined);
@@ -209,16 +232,30 @@ test("no files import each other in a circle, whether types or with import()", (
 /** The folder of a file; main.ts and errors.ts are rooms of their own. */
 const folderOf = (file: string) => (file.includes("/") ? dirname(file) : file);
 
-test("no two folders import each other", () => {
+/** Circles of places, where `placeOf` tells the place of a file. */
+function circlesOf(placeOf: (file: string) => string): string[] {
   const arrows = new Map<string, Set<string>>();
   for (const [file, paths] of imports) {
-    const from = folderOf(file);
+    const from = placeOf(file);
     const to = arrows.get(from) ?? new Set();
-    for (const path of paths) if (folderOf(path) !== from) to.add(folderOf(path));
+    for (const path of paths) if (placeOf(path) !== from) to.add(placeOf(path));
     arrows.set(from, to);
   }
   const graph = new Map([...arrows].map(([from, to]) => [from, [...to]]));
-  expect(circlesIn(graph).map((circle) => circle.join(" "))).toEqual([]);
+  return circlesIn(graph).map((circle) => circle.join(" "));
+}
+
+test("no two folders import each other", () => {
+  expect(circlesOf(folderOf)).toEqual([]);
+});
+
+test.each([1, 2, 3, 4])("no two folders import each other at level %d of the tree", (level) => {
+  const placeOf = (file: string) => folderOf(file).split("/").slice(0, level).join("/");
+  expect(circlesOf(placeOf)).toEqual([]);
+});
+
+test("no folder of src is called test", () => {
+  expect(files.filter((file) => dirname(file).split("/").includes("test"))).toEqual([]);
 });
 
 test("no folder has more than 22 files, no file more than 350 lines", () => {
@@ -249,7 +286,7 @@ const pure = ["buffer", "crypto", "events", "path", "stream", "util", "zlib"];
 const modules: Readonly<Record<string, readonly string[]>> = {
   "cli/trace/wire-log.ts": ["diagnostics_channel"], // what undici sends and receives
   "commands/conditions/claims.ts": ["vm"], // a time limit for regular expressions
-  "commands/shared/mcp/http.ts": ["http"], // a server
+  "commands/assistants/mcp/http.ts": ["http"], // a server
   "lib/thread.ts": ["worker_threads", "sea"], // a thread for code that may not end
   "sandbox/protocol/response.ts": ["http"], // the words of statuses
   "sandbox/http/server.ts": ["http", "fs"], // a server; removes the lock directory of a killed SQLite
@@ -330,11 +367,10 @@ const directoriesIn = (path: string): string[] =>
 
 test("CONTRIBUTING names every room, every feature and every directory of tests", () => {
   const text = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
-  const groups = ["kb", "wf", "shared"];
   const named = [
     ...directoriesIn("src").map((room) => `src/${room}`),
-    ...directoriesIn("src/commands").filter((name) => !groups.includes(name)),
-    ...groups.flatMap((group) =>
+    ...directoriesIn("src/commands").filter((name) => !Object.hasOwn(groups, name)),
+    ...Object.keys(groups).flatMap((group) =>
       directoriesIn(`src/commands/${group}`).map((feature) => `${group}/${feature}`),
     ),
     ...directoriesIn("test"),

@@ -1,10 +1,10 @@
-import { modelsOfWorkspace } from "../../commands/kb/index.ts";
+import { modelsOfWorkspace } from "../../commands/kb.ts";
 import {
   formOfApplication,
   formsOfApplication,
   inputsOfApplication,
   runsOfApplication,
-} from "../../commands/wf/index.ts";
+} from "../../commands/wf.ts";
 import type { Values } from "../../api/request.ts";
 import type { ChosenArgument } from "../../commands/task/command-rules.ts";
 import { settingsFor } from "../../config/settings.ts";

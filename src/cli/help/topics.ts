@@ -1,5 +1,5 @@
 import { exitCodes } from "../../errors.ts";
-import { runTopics } from "../../commands/wf/index.ts";
+import { runTopics } from "../../commands/wf.ts";
 import { sharedFlagGroups, sharedFlagHelp } from "../parse/shared-flags.ts";
 import type { SharedFlag } from "../parse/shared-flags.ts";
 import { renderPage } from "./layout.ts";

@@ -1,9 +1,9 @@
 import type { CommandRules } from "../../commands/task/command-rules.ts";
 import { loadAll } from "../../commands/task/command-spec.ts";
 import type { Feature } from "../../commands/task/command-spec.ts";
-import { kbFeatures, kbRules, recordKbChange } from "../../commands/kb/index.ts";
-import { sharedFeatures } from "../../commands/shared/index.ts";
-import { wfRules, workflowFeatures } from "../../commands/wf/index.ts";
+import { kbFeatures, kbRules, recordKbChange } from "../../commands/kb.ts";
+import { sharedFeatures } from "../../commands/shared.ts";
+import { wfRules, workflowFeatures } from "../../commands/wf.ts";
 import { own } from "../../lib/json.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";

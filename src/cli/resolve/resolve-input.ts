@@ -1,6 +1,6 @@
 import type { ApiClient } from "../../api/client.ts";
 import type { Context } from "../../commands/task/command-spec.ts";
-import { runsOfMachine } from "../../commands/wf/index.ts";
+import { runsOfMachine } from "../../commands/wf.ts";
 import type { Settings } from "../../config/settings.ts";
 import { collect } from "../../lib/collect.ts";
 import type { Values } from "../../api/request.ts";

@@ -4,7 +4,7 @@ import { checkValue } from "../../../src/cli/parse/values.ts";
 import type { Sources } from "../../../src/cli/parse/values.ts";
 import { parseCondition } from "../../../src/commands/conditions/index.ts";
 import type { ConditionField, FieldKind } from "../../../src/commands/conditions/index.ts";
-import { metricScope } from "../../../src/commands/kb/eval/asked.ts";
+import { metricScope } from "../../../src/commands/measure/eval/asked.ts";
 import { parsePatterns, patternValues } from "../../../src/commands/kb/sync/patterns.ts";
 import { parseExpectation } from "../../../src/commands/wf/expect/run-scope.ts";
 import { baseUrlOf } from "../../../src/config/profiles.ts";

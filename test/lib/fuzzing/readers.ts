@@ -6,7 +6,7 @@ import { readEvents } from "../../../src/api/sse.ts";
 import { serverEvent } from "../../../src/lib/server-event.ts";
 import type { ServerEvent } from "../../../src/lib/server-event.ts";
 import { apiErrorOf } from "../../../src/api/api-error.ts";
-import { parseQuestions } from "../../../src/commands/kb/eval/questions.ts";
+import { parseQuestions } from "../../../src/commands/measure/eval/questions.ts";
 import { readExpectFile } from "../../../src/commands/wf/expect/yaml-file.ts";
 import { parseFrontMatter } from "../../../src/lib/formats/yaml.ts";
 import { readManifest } from "../../../src/commands/kb/snapshot/bundle.ts";

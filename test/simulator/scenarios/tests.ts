@@ -259,25 +259,25 @@ export const tests: Scenario = {
   guards: [
     {
       name: "recorded results are not used",
-      file: "src/commands/wf/test/run.ts",
+      file: "src/commands/measure/suites/run.ts",
       from: "if (known) return known;",
       to: "",
     },
     {
       name: "a recorded result counts for all repeats",
-      file: "src/commands/wf/test/run-journal.ts",
+      file: "src/commands/measure/suites/run-journal.ts",
       from: "JSON.stringify([suite.path, test.name, repeat, side]);",
       to: "JSON.stringify([suite.path, test.name, repeat > 0, side]);",
     },
     {
       name: "results are forgotten before they are saved",
-      file: "src/commands/wf/test/run.ts",
+      file: "src/commands/measure/suites/run.ts",
       from: "const forget = stopped ? undefined : journal.remove;",
       to: "const forget = undefined;\n    if (!stopped) await journal.remove();",
     },
     {
       name: "tests that only one shard has are not merged",
-      file: "src/commands/wf/test/merge.ts",
+      file: "src/commands/measure/suites/merge.ts",
       from: "Math.max(0, ...shards.map(({ length }) => length));",
       to: "Math.min(...shards.map(({ length }) => length));",
     },

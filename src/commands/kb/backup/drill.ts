@@ -13,7 +13,6 @@ import {
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readInput, lockWork } from "../../task/files.ts";
-import { parseQuestions, type Question } from "../eval/index.ts";
 import { findKb } from "../knowledge/index.ts";
 import {
   bundleSide,
@@ -29,16 +28,43 @@ import { snapshotAt } from "./snapshots.ts";
 import { readManifestOf } from "./store.ts";
 
 type DrillInput = Input<typeof drillParams>;
+
+/** A question that a drill asks. */
+interface Question {
+  readonly question: string;
+  /** Names of the documents that it must find. */
+  readonly documents: readonly string[];
+  readonly filter: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Reads the questions of a file from its name and content. */
+type ReadQuestions = (
+  name: string,
+  content: Uint8Array,
+) => Promise<{ readonly questions: readonly Question[] }>;
+
 type DrillRow = Omit<KbDifference, "what"> & { readonly what: string; readonly note: string };
+
+/** `kb backup drill`, whose questions this reads: their format belongs to what measures knowledge bases. */
+export const drillWith = (readQuestions: ReadQuestions) => ({
+  run: async function* (input: DrillInput, context: Context) {
+    const { questions: file } = input;
+    const read = file && (await readQuestions(file.name, await readInput(file.path, context.host)));
+    yield* drill(input, read?.questions ?? [], context);
+  },
+});
 
 /**
  * Restores a snapshot into a temporary knowledge base, compares the two, and removes it. Throws gate if anything
  * differs.
  */
-export async function* run(input: DrillInput, context: Context): AsyncGenerator<DrillRow> {
+async function* drill(
+  input: DrillInput,
+  questions: readonly Question[],
+  context: Context,
+): AsyncGenerator<DrillRow> {
   const { directory, map_model, wait_for_limit } = input;
   const started = context.host.elapsed();
-  const questions = await questionsOf(input, context);
   await removeLeft(context);
   const lineOf = (id: string): string =>
     commandLine("kb backup drill", [directory, input.kb], {
@@ -91,14 +117,6 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
     isResult: true,
     details: { differences },
   });
-}
-
-async function questionsOf(
-  { questions: file }: DrillInput,
-  { host }: Context,
-): Promise<readonly Question[]> {
-  if (file === undefined) return [];
-  return (await parseQuestions(file.name, await readInput(file.path, host))).questions;
 }
 
 /** How the temporary knowledge base differs from the snapshot, except where no import can bring it. */

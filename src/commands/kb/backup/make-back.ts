@@ -13,7 +13,7 @@ import type { Change, DocumentChange } from "../changes/index.ts";
 import { chunkRules, makeChunks, readChunksOf } from "../chunk-lists/index.ts";
 import { readKbState, restoreValues } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
-import { embeddingModel } from "../models/index.ts";
+import { embeddingModel } from "../../models/index.ts";
 import { sourceDocuments } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
 import { madeAgain } from "./undo-compare.ts";

@@ -14,9 +14,9 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
-import { indexingStatusOf, isDone, readContents } from "../documents/index.ts";
+import { brokenIndex, indexingStatusOf, isDone, readContents } from "../documents/index.ts";
 import { requestedKbs } from "../knowledge/index.ts";
-import { activeModels, brokenIndex } from "../models/index.ts";
+import { activeModels } from "../../models/index.ts";
 import type { checkParams } from "./command.ts";
 import { countChunks, recounted } from "./count-chunks.ts";
 import {

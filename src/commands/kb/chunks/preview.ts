@@ -7,7 +7,7 @@ import { automaticProcessRule } from "../../../operations/shared.ts";
 import { type ProcessRule, readProcessRule } from "../../../splitting/rule.ts";
 import { seenVersion } from "../../../splitting/split.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readServer } from "../../shared/login/index.ts";
+import { readServer } from "../../task/read-server.ts";
 import {
   extensionOf,
   pointerProblem,

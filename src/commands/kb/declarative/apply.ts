@@ -3,7 +3,7 @@ import { counted } from "../../../lib/text.ts";
 import { applySettings, createKb, isChange } from "../changes/index.ts";
 import type { Change, DocumentFlags } from "../changes/index.ts";
 import { completeRule } from "../chunks/index.ts";
-import { newestRule } from "../documents/index.ts";
+import { brokenIndex, newestRule, repairIndex, splitAgain } from "../documents/index.ts";
 import { syncDirectory } from "../sync/index.ts";
 import { directoryOf, readPlan } from "./read-plan.ts";
 import type { FilePlan } from "./read-plan.ts";
@@ -68,7 +68,6 @@ async function checkIndex(
   if (changes.some(({ what, name }) => what === "setting" && indexSettings.test(name))) return; // checked after them
   const { name, indexing_technique } = current?.settings ?? {};
   if (id === undefined || name === undefined || indexing_technique !== "high_quality") return;
-  const { brokenIndex, repairIndex } = await import("../models/index.ts");
   const problem = await brokenIndex(id, context);
   if (problem === undefined) return;
   if (rewrite && !context.options.dryRun) return repairIndex({ id, name }, true, context);
@@ -91,7 +90,6 @@ async function applyRule(
     return context.notice(
       `documents of ${name} are split by another rule; to index all again: ${again}`,
     );
-  const { splitAgain } = await import("../models/index.ts");
   const kept = await splitAgain({ id, name, process_rule }, again, context);
   if (kept.length > 0)
     await context.notice(`without a file on the server, kept: ${kept.join(", ")}`);

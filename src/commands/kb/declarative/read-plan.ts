@@ -7,7 +7,7 @@ import type { Model } from "../../../lib/model-names.ts";
 import { planSettings } from "../changes/index.ts";
 import type { CurrentState, DesiredState, SettingsPlan } from "../changes/index.ts";
 import { readKb } from "../documents/index.ts";
-import { activeModels, embeddingModel, weightedWith, withoutModel } from "../models/index.ts";
+import { activeModels, embeddingModel, weightedWith, withoutModel } from "../../models/index.ts";
 import { findKb } from "../knowledge/index.ts";
 import { readKbFile } from "./file.ts";
 import type { KbFile } from "./file.ts";

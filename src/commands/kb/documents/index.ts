@@ -40,6 +40,8 @@ export {
   syncFields,
   isCustomField,
 } from "./state.ts";
+export { changeSettings } from "./change-settings.ts";
+export { brokenIndex, repairIndex, splitAgain } from "./repair-index.ts";
 export { waitOnRateLimit } from "./rate-limit.ts";
 export type { RateLimitWaiter } from "./rate-limit.ts";
 export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";

@@ -5,7 +5,7 @@ import { modelName } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import { askChoice, ask } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { activeModels } from "../models/index.ts";
+import { activeModels } from "../../models/index.ts";
 import { isUuid } from "../../../lib/text.ts";
 import { createKnowledgeBase } from "../../../operations/knowledge.ts";
 

@@ -7,7 +7,7 @@ import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
 import type { CommandRules, Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { nameLosses } from "../documents/index.ts";
+import { changeSettings, nameLosses } from "../documents/index.ts";
 import { isProvider, modelName, modelsNamed } from "../../../lib/model-names.ts";
 import { firstNames, keywordOf, shortened } from "../../../lib/text.ts";
 import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -241,7 +241,7 @@ export async function requireEmbeddingModel(
   if (input["indexing_technique"] !== "high_quality" || !isOpen) return;
   const providers = await read(listModels, { model_type: "text-embedding" });
   if (!Array.isArray(providers) || providers.length > 0) return;
-  const { withoutModel } = await import("../models/index.ts");
+  const { withoutModel } = await import("../../models/index.ts");
   throw withoutModel("--embedding-model", []);
 }
 
@@ -254,7 +254,7 @@ async function findModel(
   { read, entered, trace }: Filling,
 ): Promise<{ readonly embedding_model: string; readonly embedding_model_provider: string }> {
   const text = typed.replace(/^name:/, "");
-  const { modelsIn } = await import("../models/index.ts");
+  const { modelsIn } = await import("../../models/index.ts");
   const all = modelsIn(await read(listModels, { model_type: "text-embedding" }));
   const matches =
     provider === undefined
@@ -292,6 +292,5 @@ export async function sendSettings(values: Values, context: Context): Promise<un
     context.success(`Renamed knowledge base ${context.enteredName(dataset_id)} to ${name}`);
   if (!input.rewrite && indexSettings.every((name) => values[name] === undefined))
     return context.api.call(updateKnowledgeBase, input);
-  const { changeSettings } = await import("../models/index.ts");
   return changeSettings(input, context);
 }

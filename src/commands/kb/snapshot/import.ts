@@ -16,7 +16,7 @@ import {
 import type { Change, SettingsPlan, SourceDocument } from "../changes/index.ts";
 import { confirmLosses, contentHashes, convertValues, readKbState } from "../documents/index.ts";
 import type { FieldState, KbProperties, KbSettings, KbState } from "../documents/index.ts";
-import { activeModels } from "../models/index.ts";
+import { activeModels } from "../../models/index.ts";
 import { readManifest, requireUndamaged } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 import { asIsOf, chunkGiver, chunkSummary, confirmAsIs, withChunkChanges } from "./as-is.ts";

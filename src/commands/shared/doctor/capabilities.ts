@@ -16,10 +16,7 @@ import { methodAndPath } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
 import { listTags } from "../../../operations/tags.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
-import { kbFeatures } from "../../kb/index.ts";
-import { loadAll } from "../../task/command-spec.ts";
 import type { Context, Task } from "../../task/command-spec.ts";
-import { workflowFeatures } from "../../wf/index.ts";
 
 interface Capability {
   readonly capability: string;
@@ -51,17 +48,24 @@ const UNUSED_ID = "00000000-0000-0000-0000-000000000000";
 
 type Verdict = Omit<Capability, "capability">;
 
+/** Loads the commands of a program. */
+export type ProgramCommands = (program: string) => Promise<readonly (AnyOperation | Task)[]>;
+
 /**
  * `doctor --capabilities`: lists which of the API that this CLI uses the server supports. Sends reads
  * only, one for each group and each newer operation that reads; everything else is inferred from the
  * server version.
  */
-export async function* capabilities(context: Context): AsyncGenerator<Capability> {
-  const kind = context.options.program === "wf" ? "app" : "dataset";
+export async function* capabilities(
+  commandsOf: ProgramCommands,
+  context: Context,
+): AsyncGenerator<Capability> {
+  const { program } = context.options;
+  const kind = program === "wf" ? "app" : "dataset";
   const probes = newProbes(kind, context);
   for (const [capability, row] of Object.entries(groups[kind]))
     yield { capability, ...(await probes.probe(row)) };
-  const commands = await loadAll(kind === "app" ? workflowFeatures : kbFeatures);
+  const commands = await commandsOf(program);
   for (const row of newerOperations(kind)) {
     const { route, since = "" } = row;
     const capability = commandOf(row, commands);

@@ -18,7 +18,8 @@ import { atLeast, newestServer, version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { countOpened, isBoundKey, readKey, readServer } from "../login/index.ts";
+import { countOpened, isBoundKey, readKey, readServer } from "../../task/read-server.ts";
+import type { ProgramCommands } from "./capabilities.ts";
 import type { doctorParams } from "./command.ts";
 import { readErrorLog } from "../../../host/error-log.ts";
 import type { LoggedError, LoggedRequest } from "../../../host/error-log.ts";
@@ -57,9 +58,15 @@ const problem = (check: string, found: string, next: string, kind: FailureKind):
 const problemOf = (check: string, { message, info, kind }: CliError): CheckResult =>
   problem(check, message, info.hint ?? "", kind);
 
-/** `doctor`: checks everything, shows a logged error, or lists what the server supports. */
-export async function* run(
+/** `doctor`, which takes the commands of a program from their list. */
+export const doctorOf = (commands: ProgramCommands) => ({
+  run: (input: Input<typeof doctorParams>, context: Context) => examine(input, commands, context),
+});
+
+/** Checks everything, shows a logged error, or lists what the server supports. */
+async function* examine(
   input: Input<typeof doctorParams>,
+  commands: ProgramCommands,
   context: Context,
 ): AsyncGenerator<unknown> {
   if (input.last_error !== undefined && input.capabilities) {
@@ -67,7 +74,7 @@ export async function* run(
   }
   if (input.capabilities) {
     const { capabilities } = await import("./capabilities.ts");
-    yield* capabilities(context);
+    yield* capabilities(commands, context);
   } else if (input.last_error !== undefined) yield* lastError(input.last_error, context);
   else yield* diagnose(context);
 }

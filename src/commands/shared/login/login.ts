@@ -15,7 +15,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readServer } from "./index.ts";
+import { readServer } from "../../task/read-server.ts";
 import { findKey, validName, askUntilAccepted } from "./login-key.ts";
 import type { Found, LoginInput, SignIn } from "./login-key.ts";
 import { requireSameServer, withProfile } from "./profile.ts";

@@ -9,7 +9,7 @@ import {
 import type { ReplyStatus } from "../../../operations/annotations.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { embeddingModel } from "../../kb/models/index.ts";
+import { embeddingModel } from "../../models/index.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 type Action = "enable" | "disable";

@@ -1,2 +1,0 @@
-// `import { createClient } from "kb-wf"`: the client of the API.
-export { ApiError, CliError, createClient, exitCodes } from "./client/client.mjs";

@@ -1,0 +1,37 @@
+import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { sendMessage, createCompletion } from "../../../operations/chats.ts";
+import { submitForm } from "../../../operations/forms.ts";
+import { local, noContent } from "../../../operations/operation.ts";
+import { runWorkflow } from "../../../operations/workflows.ts";
+import { task } from "../../task/command-spec.ts";
+import { mcpAddress, mcpClient, mcpConfigSpec } from "../mcp/index.ts";
+
+const mcpAllow = {
+  allow: local.choice(["write", "delete"], "What clients may do beside runs and reads", {
+    many: true,
+  }),
+  toolset: local.choice(["run", "logs", "admin", "find"], "Only these tools", { many: true }),
+};
+
+export const wfMcpParams = { ...mcpAllow, http: mcpAddress };
+
+export const wfMcp = task({
+  command: "wf mcp",
+  action: "serve clients",
+  summary: "Serve applications to AI assistants (MCP)",
+  about:
+    "A server for clients of the Model Context Protocol, such as Claude, Cursor, VS Code and Codex:\n`wf mcp config` prints the lines for their files. Each application of the profile (or that of --app) is\na tool with its inputs. A run reports its progress; a paused run returns what it asks for, and the tool\nanswer continues it. A read-only profile wins over --allow, and blocks runs.\n\nstdout belongs to the protocol. --http serves several clients on an address of this machine alone, and\nprints a token that they must send.",
+  params: wfMcpParams,
+  returns: noContent,
+  sends: [getAppInfo, getAppParameters, runWorkflow, sendMessage, createCompletion, submitForm],
+  effect: "reads",
+  serves: true,
+  examples: ["wf mcp", "wf --app echo mcp --toolset run,logs", "wf mcp --http 127.0.0.1:8801"],
+});
+
+export const wfMcpConfig = task({
+  ...mcpConfigSpec,
+  command: "wf mcp config",
+  params: { ...mcpAllow, client: mcpClient },
+  examples: ["wf mcp config --client claude", "wf --app echo mcp config --client vscode"],
+});

@@ -1,0 +1,157 @@
+import { randomBytes } from "node:crypto";
+import { createRequestStateCodec } from "@modelcontextprotocol/server";
+import { usage } from "../../../errors.ts";
+import { sendMessage, stopMessage, createCompletion } from "../../../operations/chats.ts";
+import { submitForm } from "../../../operations/forms.ts";
+import { retryOf } from "../../../operations/operation.ts";
+import type { Input } from "../../../operations/operation.ts";
+import { runWorkflow, stopWorkflowRun } from "../../../operations/workflows.ts";
+import type { CallableCommand, CallScope } from "../../task/command-runner.ts";
+import type { Context } from "../../task/command-spec.ts";
+import {
+  callOf,
+  chosenTools,
+  commandTool,
+  isOffered,
+  isPermitted,
+  serveClients,
+  toolName,
+  untrustedInstructions,
+  withErrorResults,
+} from "../mcp/index.ts";
+import type { Offer, OfferedTool, Permissions, ToolCallOf } from "../mcp/index.ts";
+import type { wfMcpParams } from "./command.ts";
+import { readOffered } from "./applications.ts";
+import type { OfferedApplication } from "./applications.ts";
+import type { QuestionState } from "./pauses.ts";
+import { answerTool, applicationTool, appOf, appProperty, needsApp } from "./run-tools.ts";
+import type { RunSetting } from "./run-tools.ts";
+import { stringifyJson } from "../../../lib/json.ts";
+
+/** Requests that run applications, which is what the server is for. */
+const runs: ReadonlySet<string> = new Set(
+  [runWorkflow, sendMessage, createCompletion, submitForm, stopWorkflowRun, stopMessage].map(
+    ({ id }) => id,
+  ),
+);
+
+/** Serves the applications of the profile to a client until it leaves. */
+export async function run(
+  { allow = [], toolset = [], http }: Input<typeof wfMcpParams>,
+  context: Context,
+): Promise<void> {
+  const runner = await context.commands();
+  const { readOnly } = await runner.settings();
+  if (readOnly) await context.notice("the settings are read-only, so no application can be run");
+  const permissions: Permissions = {
+    write: !readOnly && allow.includes("write"),
+    delete: !readOnly && allow.includes("delete"),
+  };
+  const permit = permitFor(permissions);
+  const applications = await readOffered(runner, permit, context);
+  const codec = createRequestStateCodec<QuestionState>({ key: randomBytes(32) });
+  const setting: RunSetting = {
+    async within(app, { signal, progress }, work) {
+      const { context: inner, close } = runner.open({ app, signal, progress, permit });
+      try {
+        return await work(inner);
+      } finally {
+        await close();
+      }
+    },
+    mint: (state) => codec.mint(state),
+  };
+  const commands = (await runner.list()).filter(
+    (command) =>
+      isOffered(command) && (isRunControl(command) ? !readOnly : isPermitted(command, permissions)),
+  );
+  const toolCall: ToolCallOf = async (words, app) => {
+    const call = await runner.parse(words);
+    const name = call && toolName(call.command);
+    const named = { ...(needsApp(applications) && { app }) };
+    // The tool follows the run, too, so it needs its ID.
+    if (name === "form_submit" && listed.some((tool) => tool.name === "answer")) {
+      const { token: form_token, action } = call?.values ?? {};
+      return `tool answer with the run_id and ${stringifyJson({ ...named, form_token, action })}`;
+    }
+    // Events show what a paused run waits for.
+    if (name === "events") return callOf("form_list", named, tools, listed);
+    return name && callOf(name, { ...named, ...call?.values }, tools, listed);
+  };
+  const prepare = (_: CallableCommand, values: Readonly<Record<string, unknown>>) => ({
+    values,
+    app: appOf(values, applications),
+  });
+  const commandSetting = {
+    runner,
+    permit,
+    prepare,
+    toolCall,
+    properties: appProperty(applications),
+    required: needsApp(applications) ? ["app"] : [],
+  };
+  const tools: readonly OfferedTool[] = [
+    ...(readOnly ? [] : runTools(applications, setting, toolCall)),
+    ...commands.map((command) => commandTool(command, commandSetting)),
+  ];
+  const listed = chosenTools(tools, sets, toolset);
+  const offer: Offer = {
+    title: "Applications",
+    instructions: instructions(applications, listed),
+    tools: listed,
+    prompts: [],
+    complete: () => Promise.resolve([]),
+  };
+  const verifyState: typeof codec.verify = (state, request) => codec.verify(state, request);
+  const server = { program: "wf", offer, host: context.host, toolCall, verifyState };
+  await serveClients(server, http, context);
+}
+
+const runTools = (
+  applications: readonly OfferedApplication[],
+  setting: RunSetting,
+  toolCall: ToolCallOf,
+): readonly OfferedTool[] => [
+  ...applications.map((each) =>
+    withErrorResults(applicationTool(each, setting), toolCall, () => each.app),
+  ),
+  withErrorResults(answerTool(applications, setting), toolCall, (values) =>
+    appOf(values, applications),
+  ),
+];
+
+const sets = {
+  run: /^(run_.*|answer|wait|show|stop|text_stop|form_(list|show))$/,
+  logs: /^(logs|stats|conversation_(list|messages|variables)|feedback_list|message_suggested)$/,
+};
+
+/** Stopping a run belongs to starting it. */
+const isRunControl = ({ words }: CallableCommand): boolean => words.join(" ") === "wf stop";
+
+/** Stops each request that is not allowed before it is sent, whatever led to it. */
+const permitFor =
+  (permissions: Permissions): CallScope["permit"] =>
+  (row) => {
+    if (retryOf(row) === "safe" || runs.has(row.id)) return; // a read-only profile blocks these itself
+    const kind = row.destructive ? "delete" : "write";
+    if (permissions[kind]) return;
+    throw usage(
+      `this server may not ${kind}`,
+      `only its user can change that, by starting it with --allow ${kind}`,
+      { code: "not-allowed" },
+    );
+  };
+
+function instructions(
+  applications: readonly OfferedApplication[],
+  listed: readonly OfferedTool[],
+): string {
+  const offered = applications.filter(({ tool }) => listed.some(({ name }) => name === tool));
+  if (offered.length === 0) return untrustedInstructions;
+  return [
+    `Run applications: ${offered.map(({ tool }) => tool).join(", ")}. A run that is paused returns what`,
+    "it asks for; ask your user, then use the tool answer. A run continues on its server if a call is",
+    "cancelled; the tool stop ends it.",
+    untrustedInstructions,
+  ].join(" ");
+}

@@ -1,0 +1,110 @@
+import { rows, tasks } from "./task/command-spec.ts";
+import type { Feature } from "./task/command-spec.ts";
+import type { startRecord } from "./kb/backup/index.ts";
+import type { activeModels } from "./models/index.ts";
+
+/** What `kb` can do. */
+export const kbFeatures: readonly Feature[] = [
+  rows("list create show update delete", () => import("../operations/knowledge.ts")),
+  rows("doc", () => import("../operations/documents.ts")),
+  rows("chunk", () => import("../operations/chunks.ts")),
+  rows("metadata", () => import("../operations/metadata.ts")),
+  rows("tag", () => import("../operations/tags.ts")),
+  rows("pipeline", () => import("../operations/pipeline.ts")),
+  tasks("open search", () => import("./kb/knowledge/command.ts"), {
+    kbOpen: async () => ({ run: (await import("./kb/knowledge/search.ts")).open }),
+    kbSearch: async () => ({ run: (await import("./kb/knowledge/search.ts")).search }),
+  }),
+  tasks("doc cat", () => import("./kb/documents/command.ts"), {
+    docList: () => import("./kb/documents/list.ts"),
+    docWait: () => import("./kb/documents/indexing-status.ts"),
+    docReplace: async () => ({ run: (await import("./kb/documents/contents.ts")).replace }),
+    docRename: () => import("./kb/documents/rename.ts"),
+    docDownload: async () => ({ run: (await import("./kb/documents/contents.ts")).download }),
+    docCat: async () => ({ run: (await import("./kb/documents/contents.ts")).cat }),
+  }),
+  tasks("chunk", () => import("./kb/chunks/command.ts"), {
+    chunkPreview: () => import("./kb/chunks/preview.ts"),
+    chunkExport: async () => ({ run: (await import("./kb/chunks/sheet.ts")).exportChunks }),
+    chunkImport: () => import("./kb/chunks/import.ts"),
+  }),
+  tasks("metadata", () => import("./kb/metadata/command.ts"), {
+    metadataSet: () => import("./kb/metadata/set.ts"),
+    enableBuiltIn: async () => (await import("./kb/metadata/set.ts")).enable,
+    disableBuiltIn: async () => (await import("./kb/metadata/set.ts")).disable,
+  }),
+  tasks("tag", () => import("./kb/tags/command.ts"), {
+    tagUnbind: () => import("./kb/tags/unbind.ts"),
+  }),
+  tasks("pipeline", () => import("./kb/pipelines/command.ts"), {
+    pipelineRun: () => import("./kb/pipelines/run.ts"),
+    pipelineNode: async () => ({ run: (await import("./kb/pipelines/run.ts")).runNode }),
+  }),
+  tasks("model", () => import("./models/command.ts"), {
+    modelList: () => import("./models/models.ts"),
+  }),
+  tasks("sync status", () => import("./kb/sync/command.ts"), {
+    kbSync: () => import("./kb/sync/sync.ts"),
+    kbSyncRun: () => import("./kb/sync/run-sources.ts"),
+    kbSyncHistory: async () => (await import("./kb/sync/run-sources.ts")).history,
+    kbStatus: () => import("./kb/sync/status.ts"),
+  }),
+  tasks("source", () => import("./kb/sources/command.ts"), {
+    sourceCheck: () => import("./kb/sources/check.ts"),
+  }),
+  tasks("eval", () => import("./measure/eval/command.ts"), {
+    kbEval: () => import("./measure/eval/eval.ts"),
+  }),
+  tasks("questions", () => import("./measure/questions/command.ts"), {
+    kbQuestions: () => import("./measure/questions/questions.ts"),
+  }),
+  tasks("tune", () => import("./measure/tune/command.ts"), {
+    kbTune: () => import("./measure/tune/tune.ts"),
+  }),
+  tasks("lint", () => import("./kb/lint/command.ts"), {
+    kbLint: () => import("./kb/lint/lint.ts"),
+  }),
+  tasks("check heal", () => import("./kb/check/command.ts"), {
+    kbCheck: () => import("./kb/check/check.ts"),
+    kbHeal: () => import("./kb/check/heal.ts"),
+  }),
+  tasks("export import copy verify", () => import("./kb/snapshot/command.ts"), {
+    kbExport: () => import("./kb/snapshot/export.ts"),
+    kbImport: () => import("./kb/snapshot/import.ts"),
+    kbCopy: () => import("./kb/snapshot/copy.ts"),
+    kbVerify: () => import("./kb/snapshot/verify.ts"),
+  }),
+  tasks("backup undo", () => import("./kb/backup/command.ts"), {
+    kbBackup: () => import("./kb/backup/backup.ts"),
+    backupList: async () => ({ run: (await import("./kb/backup/snapshots.ts")).listSnapshots }),
+    backupDiff: async () => ({ run: (await import("./kb/backup/snapshots.ts")).diffSnapshots }),
+    backupRestore: async () => ({
+      run: (await import("./kb/backup/snapshots.ts")).restoreSnapshot,
+    }),
+    backupDrill: async () => {
+      const { drillWith } = await import("./kb/backup/drill.ts");
+      return drillWith((await import("./measure/eval/index.ts")).parseQuestions);
+    },
+    backupPrune: async () => ({ run: (await import("./kb/backup/prune.ts")).pruneSnapshots }),
+    kbUndo: () => import("./kb/backup/undo.ts"),
+  }),
+  tasks("pull plan apply", () => import("./kb/declarative/command.ts"), {
+    kbPull: () => import("./kb/declarative/file.ts"),
+    kbPlan: async () => ({ run: (await import("./kb/declarative/apply.ts")).plan }),
+    kbApply: async () => ({ run: (await import("./kb/declarative/apply.ts")).apply }),
+  }),
+  tasks("mcp", () => import("./assistants/kb/command.ts"), {
+    kbMcp: () => import("./assistants/kb/mcp.ts"),
+    kbMcpConfig: () => import("./assistants/mcp/client-config.ts"),
+  }),
+];
+
+export { kbRules } from "./kb/rules/index.ts";
+
+/** The active models of a type. */
+export const modelsOfWorkspace: typeof activeModels = async (...given) =>
+  (await import("./models/index.ts")).activeModels(...given);
+
+/** Backs up a knowledge base before a command and records it, for `kb undo`; returns what ends the record. */
+export const recordKbChange: typeof startRecord = async (...given) =>
+  (await import("./kb/backup/index.ts")).startRecord(...given);

@@ -1,0 +1,279 @@
+/** Finds out whether a changed index works, and mends the one that a server indexed with earlier settings. */
+import { ApiError, CliError } from "../../../errors.ts";
+import { delays, poll } from "../../../lib/backoff.ts";
+import { collect } from "../../../lib/collect.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { counted, decodeText } from "../../../lib/text.ts";
+import { listChunks } from "../../../operations/chunks.ts";
+import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
+import type { Document } from "../../../operations/documents.ts";
+import {
+  getKnowledgeBase,
+  searchKnowledgeBase,
+  updateKnowledgeBase,
+} from "../../../operations/knowledge.ts";
+import type { KnowledgeBase } from "../../../operations/knowledge.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { readContents, replaceFile } from "./contents.ts";
+import { documentStatuses, isIndexed, waitForIndexing } from "./indexing-status.ts";
+import { confirmLosses, readLosses } from "./losses.ts";
+import { sendableRule } from "./state.ts";
+
+type Kb = Pick<KnowledgeBase, "id" | "name">;
+
+/** A knowledge base whose documents get this chunking rule when they are written again; without it, they keep theirs. */
+type RewrittenKb = Kb & { readonly process_rule?: unknown };
+
+/** Searches until a changed index must work. */
+const maxPolls = 15;
+
+const isSearched = ({ enabled, archived }: Document): boolean => enabled === true && !archived;
+
+/**
+ * Waits until the documents of a knowledge base are indexed and a search succeeds. If it does not, the
+ * server indexed with the settings from before a change (server §8): writes each document again, with its
+ * own content, if `rewrite` is set or confirmed, and changes of chunks by hand that are lost are confirmed.
+ * Throws remote-failed for an index that stays broken.
+ */
+export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): Promise<void> {
+  const problem = await indexProblem(kb, context);
+  if (problem === undefined) return;
+  const command = commandLine("kb update", [kb.id], { rewrite: true });
+  const why = `searches fail: ${problem}; the server probably indexed with the earlier settings`;
+  const next = `write each document again: ${command}`;
+  if (!rewrite) {
+    if (!context.options.input) throw failure(kb, why, {}, `the settings are stored; ${next}`);
+    await context.promptLine(`${why}\n`);
+  }
+  const declined = `the settings are stored, and searches fail; ${next}`;
+  const { documents, losses } = await confirmedDocuments(kb, declined, context);
+  if (!rewrite && losses.length === 0)
+    await context.confirm("Write each document again?", { declined });
+  if (/dimension/i.test(problem)) await removeVectors(kb, context);
+  const left = await rewriteDocuments(kb, documents, next, context);
+  const still = await indexProblem(kb, context);
+  if (still !== undefined) throw failure(kb, `searches still fail: ${still}`, { left });
+  if (left.length === 0) return;
+  await context.notice(
+    `${counted(left.length, "document")} without a file on the server could not be written again: ${left.join(", ")}`,
+  );
+}
+
+/** All documents that searches find, after changes of chunks by hand that a rewrite loses are confirmed. */
+async function confirmedDocuments(kb: Kb, declined: string, context: Context) {
+  const all = await collect(context.api.rows(listDocuments, { dataset_id: kb.id }));
+  const documents = all.filter(isSearched);
+  const read = await readLosses(kb.id, documents, context);
+  const losses = documents.flatMap(({ id, name }) => {
+    const found = read.get(id);
+    if (typeof found === "string")
+      throw new CliError("partial", `no document was written again: ${name}: ${found}`);
+    return (found?.lost ?? []).map((loss) => `${name}: ${loss}`);
+  });
+  const question = (lost: string) => `Write each document again and lose ${lost}?`;
+  await confirmLosses(losses, { question, declined }, context);
+  return { documents, losses };
+}
+
+/**
+ * Writes each document again, so that it is split by a rule, and waits for the index. Returns the names of documents
+ * without a file, which keep their chunks. Throws remote-failed for documents that are not indexed.
+ */
+export async function splitAgain(
+  kb: Required<RewrittenKb>,
+  next: string,
+  context: Context,
+): Promise<readonly string[]> {
+  const { documents } = await confirmedDocuments(kb, "no document was split again", context);
+  const left = await rewriteDocuments(kb, documents, next, context);
+  await indexProblem(kb, context);
+  return left;
+}
+
+function failure({ id, name }: Kb, why: string, details: object, hint?: string): CliError {
+  const message = `failed to index knowledge base ${JSON.stringify(name)}: ${why}`;
+  const list = `see its documents: ${commandLine("kb doc list", [id])}`;
+  const result = { isResult: true, sideEffect: "applied", details } as const;
+  return new CliError("remote-failed", message, { ...result, hint: hint ?? list });
+}
+
+/** Why searches fail once all documents are indexed; undefined if they succeed. Throws for failed documents. */
+async function indexProblem(kb: Kb, context: Context): Promise<string | undefined> {
+  let problem: string | undefined;
+  const check = async () => {
+    const { count, failed } = await waitForAll(kb.id, context);
+    const [first] = failed;
+    if (first) {
+      const why = `${failed.length} of ${count} documents failed: ${first.name}: ${first.error ?? first.indexing_status}`;
+      throw failure(kb, why, { failed });
+    }
+    // Searches of an empty index fail (server §8).
+    problem = count === 0 ? undefined : await searchProblem(kb.id, context);
+    return problem === undefined ? true : undefined;
+  };
+  await poll(check, { every: delays.search, giveUpAfter: maxPolls, pause: context.pause });
+  return problem;
+}
+
+async function waitForAll(dataset_id: string, context: Context) {
+  const statuses = () => documentStatuses(dataset_id, isSearched, context);
+  const all = await collect(waitForIndexing(statuses, context));
+  return { count: all.length, failed: all.filter((status) => !isIndexed(status)) };
+}
+
+/** Why searches of a knowledge base fail now; undefined if they succeed, or nothing is indexed. */
+export async function brokenIndex(
+  dataset_id: string,
+  context: Context,
+): Promise<string | undefined> {
+  const available = { dataset_id, status: "available", limit: 1 } as const;
+  const [first] = await context.api.call(listDocuments, available);
+  return first === undefined ? undefined : searchProblem(dataset_id, context);
+}
+
+/** Why a search by the technique of a knowledge base fails; undefined if it succeeds. */
+async function searchProblem(dataset_id: string, context: Context): Promise<string | undefined> {
+  const { indexing_technique } = await context.api.call(getKnowledgeBase, { dataset_id });
+  if (indexing_technique === "economy") return keywordProblem(dataset_id, context);
+  try {
+    await context.api.call(searchKnowledgeBase, {
+      dataset_id,
+      query: "test",
+      retrieval_model: {
+        search_method: "semantic_search",
+        reranking_enable: false,
+        top_k: 1,
+        score_threshold_enabled: false,
+      },
+    });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
+    return error.message;
+  }
+}
+
+/** Documents whose keywords are searched for: those set by hand may be words that no search looks up (server §6.1). */
+const MAX_PROBES = 5;
+
+/**
+ * Names keywords that no search finds though chunks have them: an economy index that is gone is an empty one
+ * (server §6.1). One hit shows that it is there.
+ */
+async function keywordProblem(dataset_id: string, { api }: Context): Promise<string | undefined> {
+  let sought: string | undefined;
+  const available = { dataset_id, status: "available" } as const;
+  for await (const { id } of api.rows(listDocuments, available, { limit: MAX_PROBES })) {
+    const of = { dataset_id, document_id: id, status: ["completed"] } as const;
+    const chunks = await collect(api.rows(listChunks, of, { limit: 20 }));
+    const keywords = chunks.find((each) => each.enabled && each.keywords?.length)?.keywords ?? [];
+    // At most 249 characters, which a query can have.
+    const query = keywords
+      .filter(({ length }) => length <= 24)
+      .slice(0, 10)
+      .join(" ");
+    if (query === "") continue;
+    const retrieval_model = { search_method: "keyword_search", top_k: 1 } as const;
+    const found = await api.call(searchKnowledgeBase, {
+      dataset_id,
+      query,
+      retrieval_model: {
+        ...retrieval_model,
+        reranking_enable: false,
+        score_threshold_enabled: false,
+      },
+    });
+    if (found.length > 0) return undefined;
+    sought ??= query;
+  }
+  return sought && `they find nothing, not even keywords of chunks: ${sought}`;
+}
+
+/**
+ * Removes the vectors of an earlier model, beside which the server rejects those of another length: economy
+ * indexing has none (server §8).
+ */
+async function removeVectors({ id: dataset_id }: Kb, context: Context): Promise<void> {
+  const { api } = context;
+  const { embedding_model, embedding_model_provider } = await api.call(getKnowledgeBase, {
+    dataset_id,
+  });
+  if (!embedding_model || !embedding_model_provider) return;
+  const indexing_technique = "high_quality";
+  const changes = [
+    { indexing_technique: "economy" },
+    { indexing_technique, embedding_model, embedding_model_provider },
+  ] as const;
+  try {
+    for (const change of changes) {
+      await api.call(updateKnowledgeBase, { dataset_id, ...change });
+      await waitForAll(dataset_id, context);
+    }
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    const again = commandLine("kb update", [dataset_id], {
+      "indexing-technique": indexing_technique,
+      "embedding-model": embedding_model,
+      "embedding-model-provider": embedding_model_provider,
+      rewrite: true,
+    });
+    throw error.with({ hint: `it may have economy indexing now; to continue: ${again}` });
+  }
+}
+
+/**
+ * Writes each document again, with the bytes that the server has of it; returns the names of
+ * those without a file. A second run begins anew: the same content twice changes nothing.
+ */
+async function rewriteDocuments(
+  kb: RewrittenKb,
+  documents: readonly Document[],
+  next: string,
+  context: Context,
+): Promise<readonly string[]> {
+  const { id, name } = kb;
+  const left: string[] = [];
+  const total = documents.length;
+  let done = 0;
+  const count = () => context.progress({ verb: "Writing", done, total, unit: "documents" });
+  count();
+  try {
+    for await (const { document, bytes } of readContents(id, documents, context)) {
+      if (bytes) await rewriteDocument(kb, document, bytes, context);
+      else left.push(document.name);
+      done++;
+      count();
+    }
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    const hint = `${done} of ${total} documents of ${JSON.stringify(name)} are written again; to continue, ${next}`;
+    throw error.with({ hint });
+  }
+  return left;
+}
+
+/** Updates a document with its own content: texts as text, since their names need no extension. */
+async function rewriteDocument(
+  { id: dataset_id, process_rule }: RewrittenKb,
+  { id: document_id, name, data_source_detail_dict: source }: Document,
+  bytes: Uint8Array,
+  context: Context,
+): Promise<void> {
+  const of = { dataset_id, document_id };
+  const before = await context.api.call(getDocument, { ...of, metadata: "without" });
+  const input = {
+    ...of,
+    doc_form: (before.doc_form ?? undefined) as "text_model" | undefined,
+    doc_language: before.doc_language ?? undefined,
+    process_rule: process_rule ?? sendableRule(before.document_process_rule),
+  };
+  const { extension } = source?.upload_file ?? {};
+  const text = extension === "txt" ? decodeText(bytes) : undefined;
+  if (text) {
+    await context.api.call(updateDocumentByText, { ...input, name, text });
+    return;
+  }
+  const suffix = extension === undefined || name.endsWith(`.${extension}`) ? "" : `.${extension}`;
+  const file = { path: name, name: `${name}${suffix}`, bytes };
+  await replaceFile({ ...input, file }, context);
+}

@@ -1,0 +1,84 @@
+import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { listMessages, sendMessage } from "../../../operations/chats.ts";
+import { createCompletion } from "../../../operations/chats.ts";
+import { listDocuments } from "../../../operations/documents.ts";
+import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import { listModels } from "../../../operations/pipeline.ts";
+import { local, report } from "../../../operations/operation.ts";
+import { dataset_id, retrievalShape } from "../../../operations/shared.ts";
+import { runWorkflow } from "../../../operations/workflows.ts";
+import { task } from "../../task/command-spec.ts";
+import { searchFlags } from "../../kb/knowledge/index.ts";
+
+export const evalParams = {
+  dataset_id,
+  questions: local.file("File of questions and expectations, - for stdin", {
+    placeholder: "questions",
+  }),
+  queries: local.file("The same as a flag, as BEIR names it"),
+  qrels: local.file("Grades of documents by question (TREC or BEIR)"),
+  document_field: local.text("Metadata field that names documents, too"),
+  relevant_from: local.integer("Least relevant grade (default 1)", { range: [1, 1000] }),
+  ...searchFlags,
+  retrieval_model: local.json("Search settings (default: the knowledge base's)", {
+    shape: retrievalShape,
+  }),
+  app: local.text("Measure also what an application finds", { placeholder: "name" }),
+  matrix: local.text(
+    "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
+    { many: true },
+  ),
+  rerank_model: local.text("Rerank model (default: the only one)"),
+  k: local.text("Numbers of top documents, e.g. 1,3,5"),
+  failures: local.flag("List questions that failed"),
+  baseline: local.file("Compare with a file of --save; exit 14 if worse"),
+  measure: local.text("Compared metric (default: nDCG@k)"),
+  level: local.number("Rate of false alarms (default 0.05)", {
+    range: [0.0001, 0.5],
+  }),
+  strict: local.flag("Exit 14 also if a fall may be chance"),
+  save: local.text("Save the evaluation to this file, for --baseline", {
+    isOutputPath: true,
+  }),
+  fail_if: local.text("Exit 14 if true, e.g. 'recall@5<0.9'", {
+    placeholder: "condition",
+    many: true,
+  }),
+  junit: local.text("JUnit report to write, one case per question", {
+    isOutputPath: true,
+  }),
+  allow_missing: local.flag("Count missing documents as not found"),
+  wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
+};
+
+export const kbEval = task({
+  command: "kb eval <kb> [questions]",
+  action: "evaluate knowledge base {kb}",
+  meant: ["evaluate", "benchmark"],
+  summary: "Evaluate retrieval against a set of labelled questions",
+  about:
+    'Questions are JSON Lines, CSV or a YAML list with the fields question; documents (names, IDs or paths, in\nCSV separated by ;; or grades: {"a.md": 2}), text (in a chunk) or passages (quoted texts, half in a\nchunk); max_rank (the last rank that will do), filter and id; or BEIR and TREC files, or tests of a\nsuite (YAML) with a search here. "documents": [] means that finding nothing is right.\n\nFigures, also of --fail-if, are recall@k, precision@k, hit_rate@k, ndcg@k, map, mrr, context_chars,\nlatency_p50, latency_p95, failed (searches) and missed (questions); with --baseline changes:\n\'mrr.change<-0.02\'. --k is 1, 3, 5 and 10 by default, and those of conditions.',
+  parallel: true,
+  params: evalParams,
+  returns: { ...report, texts: ["trec"] },
+  sends: [
+    getKnowledgeBase,
+    listModels,
+    listDocuments,
+    getAppInfo,
+    getAppParameters,
+    sendMessage,
+    listMessages,
+    createCompletion,
+    runWorkflow,
+  ],
+  wraps: searchKnowledgeBase,
+  effect: "reads",
+  runsToEnd: true,
+  exits: ["partial", "gate"],
+  examples: [
+    "kb eval Handbook questions.jsonl --top-k 5 --failures",
+    "kb eval Handbook questions.jsonl --matrix top_k=3,5 -o md",
+    "kb eval Handbook questions.jsonl --baseline before.json --strict",
+  ],
+});

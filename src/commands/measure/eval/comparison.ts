@@ -1,0 +1,281 @@
+import { groupBy } from "../../../lib/collect.ts";
+import { holm, quantile } from "../../../lib/statistics/pass-rates.ts";
+import { seededRandom } from "../../../lib/numbers.ts";
+import { left, right } from "../../../output/report-model.ts";
+import type { Cell, Section } from "../../../output/report-model.ts";
+import { rounded, signed } from "./metrics.ts";
+import type { Metrics } from "./metrics.ts";
+import type { VariantResult } from "./search.ts";
+
+/** The level of all comparisons of a report together, unless --level says otherwise. */
+export const DEFAULT_LEVEL = 0.05;
+
+/** The differences for which a report says how many questions tell them. */
+const differences = [0.02, 0.05, 0.1] as const;
+
+/** The figures of one evaluation by question. */
+export interface MeasuredSettings {
+  readonly label: string;
+  /** Number of chunks that a search returned; undefined if it is not known. */
+  readonly topK: number | undefined;
+  readonly figures: ReadonlyMap<string, Metrics>;
+}
+
+/** What can be said about two settings. */
+export type EvalVerdict = "better" | "worse" | "same" | "inconclusive" | "not comparable";
+
+/** A comparison of settings by the questions that both answered, as in JSON. */
+export interface SettingsComparison {
+  readonly settings: string;
+  readonly against: string;
+  readonly measure: string;
+  readonly questions: number;
+  readonly difference: number | null;
+  readonly interval: MeanInterval | null;
+  /** Corrected for the number of comparisons. */
+  readonly p: number | null;
+  readonly verdict: EvalVerdict;
+  /** Questions that tell a difference of so many points in 80 of 100 cases, whatever the other comparisons say. */
+  readonly needed: readonly { readonly difference: number; readonly questions: number | null }[];
+}
+
+/** The figures of a result by question. */
+export const measured = ({ variant, answers }: VariantResult): MeasuredSettings => ({
+  label: variant.label,
+  topK: variant.topK,
+  figures: new Map(
+    answers
+      .filter(({ error }) => error === null)
+      .map(({ question, figures }) => [question.key, figures]),
+  ),
+});
+
+/**
+ * Compares all settings of a matrix with the first of those that return as many chunks: more chunks find more
+ * documents, whatever their order.
+ */
+export function compareMatrix(
+  results: readonly VariantResult[],
+  options: { readonly measure: string | undefined; readonly level: number },
+): SettingsComparison[] {
+  const groups = [...groupBy(results, ({ variant }) => variant.topK).values()];
+  const pairs = groups.flatMap(([first, ...others]) =>
+    first ? others.map((each) => [measured(first), measured(each)] as const) : [],
+  );
+  return comparePairs(pairs, { ...options, sides: "both" });
+}
+
+/**
+ * Compares pairs of settings. Of all that are equally good, one is called better or worse with a chance of at most
+ * `level` (Holm); with one side, that one is called worse, and the same that one is called better.
+ */
+export function comparePairs(
+  pairs: readonly (readonly [before: MeasuredSettings, now: MeasuredSettings])[],
+  {
+    measure,
+    level,
+    sides,
+  }: {
+    readonly measure: string | undefined;
+    readonly level: number;
+    readonly sides: "one" | "both";
+  },
+): SettingsComparison[] {
+  const compared = pairs.map(([before, now]) => {
+    const name = measure ?? usualMeasure(before, now);
+    const changes = [...now.figures].flatMap(([key, figures]) => {
+      const [old, own] = [before.figures.get(key)?.[name], figures[name]];
+      return typeof old === "number" && typeof own === "number" ? [rounded(own - old)] : [];
+    });
+    const isComparable = before.topK === now.topK && changes.length > 0;
+    return { before, now, name, changes, isComparable, test: randomizationTest(changes) };
+  });
+  const open = compared.filter(({ isComparable }) => isComparable);
+  const ownLevel = level / open.length / (sides === "both" ? 2 : 1);
+  const tails =
+    sides === "both"
+      ? [holm(open.map(({ test }) => test.either))]
+      : [holm(open.map(({ test }) => test.lower)), holm(open.map(({ test }) => test.higher))];
+  return compared.map(({ before, now, name, changes, isComparable, test }) => {
+    const place = { settings: now.label, against: before.label, measure: name };
+    const questions = changes.length;
+    if (!isComparable) {
+      const unknown = { difference: null, interval: null, p: null, needed: [] };
+      return { ...place, questions, ...unknown, verdict: "not comparable" };
+    }
+    const index = open.findIndex((each) => each.test === test);
+    const corrected = tails.map((values) => values[index] ?? 1);
+    const p = Math.min(1, ...corrected);
+    const isTold = p <= level;
+    const told = test.difference < 0 ? "worse" : "better";
+    const undecided = changes.every((each) => each === 0) ? "same" : "inconclusive";
+    return {
+      ...place,
+      questions,
+      difference: rounded(test.difference),
+      interval: bootstrapInterval(changes),
+      p: rounded(p),
+      verdict: isTold ? told : undecided,
+      needed: differences.map((difference) => ({
+        difference,
+        questions: neededQuestions(changes, difference, ownLevel),
+      })),
+    };
+  });
+}
+
+/** nDCG at the largest k that both have, or else MRR. */
+function usualMeasure(before: MeasuredSettings, now: MeasuredSettings): string {
+  const namesOf = ({ figures }: MeasuredSettings) =>
+    new Set([...figures.values()].flatMap((each) => Object.keys(each)));
+  const known = namesOf(before);
+  const common = [...namesOf(now)].filter((name) => name.startsWith("ndcg@") && known.has(name));
+  return common.toSorted((a, b) => Number(a.slice(5)) - Number(b.slice(5))).at(-1) ?? "mrr";
+}
+
+/** The number of samples; the p-value of a real difference is then at least 1 in 10,000. */
+const SAMPLES = 9_999;
+/** Fixed, so that the same results get the same figures. */
+const SEED = 20_261_127;
+/** Up to so many questions that differ, all signs are tried. */
+const MAX_EXACT = 13;
+/** Differences of sums that are equal but for their last digits. */
+const TINY = 1e-9;
+
+/** The interval that holds 95 % of the means of samples; of few questions, the true mean less often. */
+export interface MeanInterval {
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * The percentile bootstrap interval of a mean over questions (B. Efron, "Bootstrap methods: another look at the
+ * jackknife", 1979). Null for fewer than two.
+ */
+export function bootstrapInterval(values: readonly number[]): MeanInterval | null {
+  if (values.length < 2) return null;
+  const random = seededRandom(SEED);
+  const means = new Float64Array(BOOTSTRAPS);
+  for (let sample = 0; sample < BOOTSTRAPS; sample++) {
+    let sum = 0;
+    for (let count = 0; count < values.length; count++)
+      sum += values[Math.floor(random() * values.length)] ?? 0;
+    means[sample] = sum / values.length;
+  }
+  means.sort();
+  const at = (share: number) => means[Math.floor(share * BOOTSTRAPS)] ?? Number.NaN;
+  return { low: at(0.025), high: at(0.975) };
+}
+
+const BOOTSTRAPS = 2_000;
+
+/** Chances of such a difference where both settings are equally good. */
+export interface PairedTest {
+  readonly difference: number;
+  /** Of a mean difference as low, as high, and as far from 0. */
+  readonly lower: number;
+  readonly higher: number;
+  readonly either: number;
+}
+
+/**
+ * Fisher's paired randomization test of the mean difference (R. A. Fisher, "The design of experiments", 1935;
+ * for retrieval M. D. Smucker, J. Allan and B. Carterette, "A comparison of statistical significance tests for
+ * information retrieval evaluation", 2007): if both are equally good, the sign of each question's difference is
+ * chance. All signs are tried for up to 13 questions that differ, 9,999 random ones beyond.
+ */
+export function randomizationTest(differences: readonly number[]): PairedTest {
+  const open = differences.filter((each) => Math.abs(each) > TINY);
+  const observed = open.reduce((sum, each) => sum + each, 0);
+  const isExact = open.length <= MAX_EXACT;
+  const samples = isExact ? 2 ** open.length : SAMPLES;
+  const random = seededRandom(SEED);
+  let [lower, higher, either] = [0, 0, 0];
+  for (let sample = 0; sample < samples; sample++) {
+    let sum = 0;
+    for (const [index, each] of open.entries()) {
+      const isFlipped = isExact ? (sample >> index) & 1 : random() < 0.5;
+      sum += isFlipped ? -each : each;
+    }
+    if (sum <= observed + TINY) lower++;
+    if (sum >= observed - TINY) higher++;
+    if (Math.abs(sum) >= Math.abs(observed) - TINY) either++;
+  }
+  // The observed signs are one of the samples: a p-value is never 0.
+  const p = (count: number) => (isExact ? count / samples : (count + 1) / (samples + 1));
+  const difference = differences.length === 0 ? 0 : observed / differences.length;
+  return { difference, lower: p(lower), higher: p(higher), either: p(either) };
+}
+
+/**
+ * The number of questions with which a mean difference is found in 80 of 100 cases, by a test in its direction that
+ * alone is wrong with a chance of `level`, where single differences vary as these do. Null if they do not vary.
+ */
+export function neededQuestions(
+  differences: readonly number[],
+  difference: number,
+  level: number,
+): number | null {
+  const mean = differences.reduce((sum, each) => sum + each, 0) / differences.length;
+  const squares = differences.reduce((sum, each) => sum + (each - mean) ** 2, 0);
+  const variance = differences.length < 2 ? 0 : squares / (differences.length - 1);
+  if (variance === 0) return null;
+  return Math.ceil(((quantile(level) + quantile(0.2)) ** 2 * variance) / difference ** 2);
+}
+
+/** A table of comparisons; of tunings, too. */
+export const comparisonTable = (comparisons: readonly SettingsComparison[]) => ({
+  columns: [
+    left("settings"),
+    left("against"),
+    { ...left("measure"), minor: true },
+    { ...right("questions"), minor: true },
+    right("difference"),
+    { ...left("95 % of samples"), minor: true },
+    { ...right("p"), minor: true },
+    left("verdict"),
+  ],
+  rows: comparisons.map((each): Cell[] => [
+    each.settings,
+    each.against,
+    each.measure,
+    each.questions,
+    each.difference === null ? null : signed(each.difference),
+    each.interval ? `${signed(each.interval.low)} to ${signed(each.interval.high)}` : null,
+    each.p?.toFixed(4) ?? null,
+    { text: each.verdict, tone: verdictTones[each.verdict] },
+  ]),
+});
+
+/** What the settings of a matrix, or before and now, differ in more than by chance. */
+export function verdictSection(
+  comparisons: readonly SettingsComparison[],
+  { level, baseline }: { readonly level: number; readonly baseline: unknown },
+): Section[] {
+  if (comparisons.length === 0) return [];
+  const share = `${Number((level * 100).toPrecision(3))} %`;
+  const open = comparisons.find(({ verdict }) => verdict === "inconclusive");
+  const said = baseline
+    ? `"worse" is wrong in at most ${share}, "better" likewise`
+    : `one of the verdicts "better" and "worse" is wrong in at most ${share}`;
+  const notes = [`${said} (paired randomization test, Holm)`, ...neededNotes(open?.needed ?? [])];
+  return [{ title: "Comparison", ...comparisonTable(comparisons), notes }];
+}
+
+/** How many questions would tell more; nothing if that cannot be calculated. */
+export function neededNotes(needed: SettingsComparison["needed"]): string[] {
+  const known = needed.flatMap(({ difference, questions }) =>
+    questions === null ? [] : [`${difference * 100} points: ${questions}`],
+  );
+  return known.length === 0
+    ? []
+    : [`questions that tell a difference of ${known.join(", ")} (4 of 5 times)`];
+}
+
+const verdictTones = {
+  better: "good",
+  worse: "bad",
+  same: "dim",
+  inconclusive: "warn",
+  "not comparable": "warn",
+} as const;

@@ -1,0 +1,80 @@
+import { listDocuments } from "../../../operations/documents.ts";
+import {
+  createKnowledgeBase,
+  deleteKnowledgeBase,
+  getKnowledgeBase,
+  listKnowledgeBases,
+  searchKnowledgeBase,
+  updateKnowledgeBase,
+} from "../../../operations/knowledge.ts";
+import { listModels } from "../../../operations/pipeline.ts";
+import { local, report } from "../../../operations/operation.ts";
+import { dataset_id } from "../../../operations/shared.ts";
+import { task } from "../../task/command-spec.ts";
+import { transfers } from "../../kb/changes/index.ts";
+import { evalParams } from "../eval/index.ts";
+
+/** Figures that rate what fits into the context, and their names without it. */
+export const measures = ["recall", "ndcg", "hit_rate", "map", "mrr"] as const;
+
+const { questions, queries, qrels, document_field, relevant_from, rerank_model } = evalParams;
+
+export const tuneParams = {
+  dataset_id,
+  questions,
+  queries,
+  qrels,
+  document_field,
+  relevant_from,
+  rerank_model,
+  arms: local.text("YAML list of settings to try (default: what the index allows)", {
+    placeholder: "file",
+  }),
+  measure: local.choice(measures, "What is compared within the context of today (default recall)"),
+  level: evalParams.level,
+  seed: local.integer("Order of the questions (default 1)", { range: [0, 4_294_967_295] }),
+  max_requests: local.integer("Most searches to send", { range: [1, 10_000_000] }),
+  max_minutes: local.number("Minutes after which nothing more is sent", { range: [0.01, 100_000] }),
+  max_embedded: local.integer("Most characters to embed in temporary knowledge bases", {
+    range: [0, 1_000_000_000_000],
+  }),
+  apply: local.flag("Change the search settings if others are proven better"),
+  save: local.text("Write settings that are proven better to this file, for kb apply", {
+    isOutputPath: true,
+  }),
+  allow_missing: evalParams.allow_missing,
+  wait_for_limit: evalParams.wait_for_limit,
+};
+
+export const kbTune = task({
+  command: "kb tune <kb> [questions]",
+  action: "tune knowledge base {kb}",
+  meant: ["optimize", "improve"],
+  summary: "Find better search settings, and prove them on held-out questions",
+  about:
+    "Questions are those of `kb eval`. Half of them, chosen by a hash or by their field part (tune, proof),\nfinds the best settings by successive halving; the others judge it against the settings of today:\nbetter, keep what you have, or inconclusive. All are compared at the same average length of context:\nof each list only as many characters count as the settings of today return.\n\nAn arm has settings of --matrix, or a chunking rule: max_tokens, chunk_overlap, separator, child_ of\neach. Rules are tried in temporary knowledge bases, which are removed at the end; after\na kill the same command continues, and any other run of `kb tune` for this base removes them.",
+  parallel: true,
+  params: tuneParams,
+  returns: report,
+  sends: [
+    updateKnowledgeBase,
+    getKnowledgeBase,
+    listModels,
+    listDocuments,
+    listKnowledgeBases,
+    createKnowledgeBase,
+    deleteKnowledgeBase,
+    ...transfers,
+  ],
+  wraps: searchKnowledgeBase,
+  effect: "writes",
+  plans: true,
+  confirms: true,
+  runsToEnd: true,
+  exits: ["partial"],
+  examples: [
+    "kb tune Handbook questions.jsonl --dry-run",
+    "kb tune Handbook questions.jsonl --max-requests 500 --yes --apply",
+    "kb tune Handbook questions.jsonl --arms arms.yml --save tuned.yml",
+  ],
+});

@@ -1,0 +1,9 @@
+/** What other features use of models. */
+export {
+  activeModels,
+  embeddingModel,
+  modelsIn,
+  rerankModel,
+  weightedWith,
+  withoutModel,
+} from "./models.ts";
