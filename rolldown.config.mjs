@@ -6,6 +6,7 @@ import { builtPages } from "./scripts/built-pages.mjs";
 import { groups } from "./scripts/chunks.mjs";
 import { licences } from "./scripts/licences.mjs";
 import { rawText } from "./scripts/raw-text.mjs";
+import { replaced, replacedModules } from "./scripts/replaced.mjs";
 
 /** In the single executable there is no folder: the .wasm is an asset (scripts/binary). */
 const ownWasm = `(sea => sea.isSea()
@@ -20,39 +21,6 @@ function replaceOnce(code, from, to) {
 }
 
 const sqlite = dirname(createRequire(import.meta.url).resolve("node-sqlite3-wasm"));
-
-/** Modules that a package imports, and what it gets instead. */
-const replaced = [
-  // It would take 4 ms to load, for subcommands that are separate programs.
-  ["node:child_process", "commander", "{}"],
-  // Help has texts of our own (src/cli/help).
-  ["/help.js", "commander", "{ Help: class {}, stripColor: (text) => text }"],
-  // We send HTTP/1.1: undici would load HTTP/2, TLS and cryptography for plain HTTP as well, 15 ms.
-  ["./client-h2.js", "undici/lib/dispatcher/client.js", "() => { throw Error('HTTP/2'); }"],
-  // 5 ms, for one number and one class that only callers with servers of their own have.
-  ["node:http", "undici/lib/dispatcher/client.js", "{ maxHeaderSize: 16384 }"],
-  ["node:http", "undici/lib/core/util.js", "{}"],
-  // conf's dependency removes its temporary files on exit; src/host/node-files.ts does so itself. It listens to
-  // twenty signals from its import on, and raises each one again: Ctrl-C would count twice, and a limit on the
-  // size of files would kill the process.
-  ["when-exit", "atomically", "() => {}"],
-  // Colors of borders, which our tables do not have: 8 ms to load.
-  ["@colors/colors/safe", "cli-table3", "{}"],
-  // It would take 0.1 ms a cell. Tables are laid out with ASCII and \0 (src/output/table/draw-table.ts).
-  ["string-width", "cli-table3", "(text) => text.replaceAll('\\0', '').length"],
-];
-
-const replacedModules = {
-  name: "replaced-modules",
-  resolveId(id, importer) {
-    const index = replaced.findIndex(([name, by]) => id.endsWith(name) && importer?.includes(by));
-    return index < 0 ? null : `\0replaced-${index}`;
-  },
-  load(id) {
-    const [, index] = /^\0replaced-(\d+)$/.exec(id) ?? [];
-    return index === undefined ? null : `module.exports = ${replaced[index][2]};`;
-  },
-};
 
 // One file, since the single executable starts threads from a text: its packages would share a chunk.
 const siteWorker = defineConfig({
@@ -85,7 +53,7 @@ const programs = defineConfig({
   treeshake: { moduleSideEffects: [{ test: /src\/commands\/.*\/index\.ts$/, sideEffects: false }] },
   external: ["@napi-rs/keyring"], // optional, and looks for its binary beside itself
   plugins: [
-    replacedModules,
+    replacedModules(),
     {
       name: "sqlite-beside-the-bundle", // it looks for its .wasm in the folder of the running file
       transform: {
@@ -123,7 +91,7 @@ const programs = defineConfig({
 const client = defineConfig({
   input: "src/library/index.ts",
   platform: "node",
-  plugins: [replacedModules],
+  plugins: [replacedModules(replaced.filter(([, by]) => by.startsWith("/undici/")))],
   output: {
     dir: "dist/library",
     format: "esm",

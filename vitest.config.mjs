@@ -2,10 +2,12 @@ import { readFileSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer } from "vitest/node";
+import { replacedModules } from "./scripts/replaced.mjs";
 
 const shared = {
   environment: "node",
-  setupFiles: ["test/lib/cleanup-setup.ts"],
+  setupFiles: ["test/lib/cleanup-setup.ts", "test/lib/replaced-setup.ts"],
+  server: { deps: { inline: ["conf", "atomically"] } }, // for the plugin
   // Only what hangs meets the limits: tests do not fail on a slow or busy machine.
   testTimeout: 600_000,
   hookTimeout: 600_000,
@@ -53,6 +55,7 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 2,
     projects: [
       {
+        plugins: [replacedModules()],
         test: {
           ...shared,
           name: "quick",
@@ -62,6 +65,7 @@ export default defineConfig({
         },
       },
       {
+        plugins: [replacedModules()],
         test: {
           ...shared,
           name: "long",

@@ -19,6 +19,7 @@ export const chunks = [
       "cli/parse/values.ts",
       "output/style.ts",
       "output/display-width.ts",
+      "output/text-width.ts",
       "operations/shared.ts",
       "lib/collect.ts",
       "lib/command-line.ts",
@@ -47,7 +48,7 @@ export const chunks = [
 
 /** Packages that belong to a chunk. */
 export const packages = [
-  ["core", /node_modules\/(commander|leven)\//],
+  ["core", /node_modules\/(commander|fastest-levenshtein)\//],
   // The part of undici that src/host/dispatcher.ts loads.
   ["agent", /node_modules\/undici\/lib\/(dispatcher\/agent|api\/api-request)\.js$/],
   ["conf", /node_modules\/conf\//],

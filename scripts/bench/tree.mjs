@@ -26,7 +26,8 @@ export async function tree() {
     platform: "node",
     logLevel: "silent",
     cwd: root,
-    plugins: config.plugins,
+    // The packages whose modules are replaced are not in it.
+    plugins: config.plugins.filter(({ name }) => name !== "replaced-modules"),
   });
   await bundle.write({ ...output, dir: join(folder, "tree"), codeSplitting: false });
   const program = `

@@ -1,5 +1,5 @@
 import { basename, dirname } from "node:path";
-import { closestMatch } from "leven";
+import { distance } from "fastest-levenshtein";
 
 /**
  * The word that was probably meant, whatever its case: one that `typed` starts or continues by three
@@ -17,7 +17,7 @@ export function didYouMean(typed: string, words: readonly string[]): string | un
     names.find((name) => name === text) ??
     names.find((name) => name.startsWith(text)) ??
     names.find((name) => swaps.includes(name)) ??
-    closestMatch(text, alike, { maxDistance: 1 }) ??
+    alike.find((name) => distance(text, name) === 1) ??
     names.find((name) => name.length > 2 && text.startsWith(name));
   return near === undefined ? undefined : known.get(near);
 }

@@ -1,9 +1,8 @@
 import { groupBy } from "../lib/collect.ts";
 import { plain, visible } from "../lib/text.ts";
+import { graphemeWidth, graphemesOf, widthOf } from "./text-width.ts";
 
-export { plain, visible };
-
-// Patterns with classes of Unicode take 0.6 ms to create, so they are inside the functions that use them.
+export { plain, visible, widthOf };
 
 /** JSON text in which control and bidi characters are written as `\u` escapes; line ends stay. */
 export const escapeControls = (json: string): string =>
@@ -11,54 +10,6 @@ export const escapeControls = (json: string): string =>
     /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
     (match) => `\\u${match.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
-
-const hasEmoji = (text: string): boolean => /\p{Emoji_Presentation}|\p{Emoji}\ufe0f/u.test(text);
-const hasNoWidth = (character: string): boolean =>
-  /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}\u1160-\u11ff]$/u.test(character);
-// Ranges of East Asian Width W and F in Unicode, which regular expressions have no property for. A
-// test compares them with string-width, which is 10 times slower and takes 30 ms to load.
-const isWide = (character: string): boolean =>
-  /^[\u1100-\u115f\u2329\u232a\u2630-\u2637\u268a-\u268f\u2e80-\u303e\u3041-\u3247\u3250-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6b\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2ff}\u{1d300}-\u{1d376}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]$/u.test(
-    character,
-  );
-
-function characterWidth(character: string): number {
-  if (hasNoWidth(character)) return 0;
-  return isWide(character) ? 2 : 1;
-}
-
-/** Width of a grapheme. An emoji takes two columns, of however many characters it consists. */
-function graphemeWidth(grapheme: string): number {
-  if (hasEmoji(grapheme)) return 2;
-  let width = 0;
-  for (const character of grapheme) width += characterWidth(character);
-  return width;
-}
-
-/** Columns of a line of text on a terminal; stops counting above `limit`. */
-export function widthOf(text: string, limit = Infinity): number {
-  if (plain.test(text)) return text.length;
-  // Only emoji are narrower than their characters, and splitting into graphemes is slow.
-  if (!hasEmoji(text)) return sumOf(text, characterWidth, limit);
-  return sumOf(graphemesOf(text), graphemeWidth, limit);
-}
-
-function sumOf(parts: Iterable<string>, width: (part: string) => number, limit: number): number {
-  let sum = 0;
-  for (const part of parts) {
-    sum += width(part);
-    if (sum > limit) break;
-  }
-  return sum;
-}
-
-// Created on demand: it takes 10 ms, and ASCII does not need it.
-let segmenter: Intl.Segmenter | undefined;
-
-function* graphemesOf(text: string): Generator<string> {
-  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
-  for (const { segment } of segmenter.segment(text)) yield segment;
-}
 
 /** Characters of a text that are enough to fill the columns: only few have no width. */
 const charactersOf = (columns: number): number => 4 * Math.max(0, columns) + 64;

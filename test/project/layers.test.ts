@@ -70,7 +70,6 @@ const packages: Readonly<Record<string, RegExp>> = {
   commander: /^cli\//,
   conf: /^host\/node-files\.ts$/,
   "cross-spawn": /^host\/child-process\.ts$/,
-  leven: /^lib\/did-you-mean\.ts$/,
   chalk: /^output\//,
   "cli-table3": /^output\//,
   ora: /^output\//,
@@ -78,7 +77,8 @@ const packages: Readonly<Record<string, RegExp>> = {
   "jq-wasm": /^output\//,
   ignore: /^commands\/kb\/sources\/walk\.ts$/,
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
-  "fastest-levenshtein": /^commands\/measure\/suites\/answers\/compare-answer\.ts$/,
+  "fastest-levenshtein":
+    /^(lib\/did-you-mean|commands\/measure\/suites\/answers\/compare-answer)\.ts$/,
   ajv: /^commands\/measure\/suites\/answers\/check-schema\.ts$/,
   diff: /^lib\/word-diff\.ts$/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,

@@ -1,9 +1,9 @@
 import { sum } from "../../lib/numbers.ts";
-import { pad, plain, widthOf } from "../display-width.ts";
+import { pad } from "../display-width.ts";
 
 /** A column of a finished table. */
 export interface TableColumn {
-  /** Columns of the terminal; Infinity for a last column that is as wide as its text. */
+  /** Columns of the terminal. */
   readonly width: number;
   readonly align: "left" | "right";
 }
@@ -42,49 +42,30 @@ export const rowLine = (cells: readonly TableCell[], columns: readonly TableColu
 
 /**
  * Draws a table with cli-table3 and returns its lines: a head if there is one, a rule below it if there is a
- * character for it, the rows. cli-table3 measures with an old version of string-width, so all but plain ASCII is
- * laid out as a stand-in of the same width:
- *
- *     ["日本", "5"]  →  ["\0xxxx", "5"]  →  "\0xxxx      5"  →  "日本      5"
+ * character for it, the rows. It measures cells with `widthOf` (scripts/replaced.mjs).
  */
 export async function drawTable(
   columns: readonly TableColumn[],
   rows: readonly (readonly TableCell[])[],
   { head = [], rule = "" }: { readonly head?: readonly TableCell[]; readonly rule?: string } = {},
 ): Promise<string[]> {
-  const widths = columns.map(({ width }) => (width === Infinity ? 1 : width));
-  if (sum(widths) > MAX_TABLE_WIDTH) {
-    const ruleLine = widths.map((width) => rule.repeat(width)).join(columnGap);
-    const top = head.length > 0 ? [rowLine(head, columns), ...(rule === "" ? [] : [ruleLine])] : [];
-    return [...top, ...rows.map((cells) => rowLine(cells, columns))];
-  }
-  const drawn = rows.slice(0, MAX_TABLE_ROWS);
-  const others = rows.slice(MAX_TABLE_ROWS).map((cells) => rowLine(cells, columns));
   const { default: Table } = await import("cli-table3");
-  const originals: string[] = [];
-  const laidOut = (cells: readonly TableCell[]) =>
-    cells.map(({ text, colored }, index) => {
-      const isMeasured = columns[index]?.width !== Infinity;
-      if (isMeasured && colored === text && plain.test(text)) return text;
-      originals.push(colored);
-      return `\0${isMeasured ? "x".repeat(widthOf(text)) : ""}`;
-    });
+  const widths = columns.map(({ width }) => width);
+  const isHuge = sum(widths) > MAX_TABLE_WIDTH;
+  const drawn = rows.slice(0, isHuge ? 0 : MAX_TABLE_ROWS);
   const ruleGap = rule === "" ? "" : columnGap;
   // The line below a head without rows is the bottom of the table.
   const ruleChars =
     drawn.length > 0 ? { mid: rule, "mid-mid": ruleGap } : { bottom: rule, "bottom-mid": ruleGap };
   const table = new Table({
-    head: laidOut(head),
+    head: head.map(({ colored }) => colored),
     colWidths: widths,
     colAligns: columns.map(({ align }) => align),
     chars: { ...noBorders, middle: columnGap, ...ruleChars },
     style: { "padding-left": 0, "padding-right": 0, head: [], border: [], compact: true },
   });
-  table.push(...drawn.map(laidOut));
+  table.push(...drawn.map((cells) => cells.map(({ colored }) => colored)));
   const text = table.toString();
-  if (text === "") return [];
-  const lines = text
-    .split("\n")
-    .map((line) => line.replace(/\0x*/g, () => originals.shift() ?? "").trimEnd());
-  return [...lines, ...others];
+  const lines = text === "" ? [] : text.split("\n").map((line) => line.trimEnd());
+  return [...lines, ...rows.slice(drawn.length).map((cells) => rowLine(cells, columns))];
 }
