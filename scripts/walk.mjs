@@ -1,5 +1,6 @@
-// Shows what somebody reads to follow one request: `npm run walk -- 'kb tag create a' 'kb tag rename a b'`. The
-// lines run against a new sandbox, the last one is traced; without lines, the two below are. Prints how many files
+// Shows what somebody reads to follow one request: `npm run walk -- kb tag list`, or with lines before it,
+// `npm run walk -- 'kb tag create a' 'kb tag rename a b'`. They run against a new sandbox, and the last one is
+// traced, also if it fails; without lines, the two below are. Prints how many files
 // are loaded, how many the line enters (a named function of them runs), and the files on the way: those on the call
 // stack when the line is parsed, a request is sent and output is written, and the row of the request.
 import { spawnSync } from "node:child_process";
@@ -18,7 +19,9 @@ import configs from "../rolldown.config.mjs";
 import { prepare, root } from "./prepare.mjs";
 
 prepare();
-const given = process.argv.slice(2);
+const words = process.argv.slice(2);
+/** The words of one line, or lines. */
+const given = /^(kb|wf)$/.test(words[0]) ? [words.join(" ")] : words;
 const walks =
   given.length > 0
     ? [given]
@@ -29,7 +32,11 @@ mkdirSync(join(root, "node_modules", ".cache"), { recursive: true });
 const folder = mkdtempSync(join(root, "node_modules", ".cache", "kb-wf-walk-"));
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 await build();
-for (const lines of walks) report(lines.at(-1), walk(lines));
+for (const lines of walks) {
+  const walked = walk(lines);
+  if (walked) report(lines.at(-1), walked);
+  else process.exitCode = 1;
+}
 
 async function build() {
   const config = configs.find(({ input }) => input.main); // that of the programs
@@ -54,7 +61,10 @@ async function build() {
   cpSync(join(root, "package.json"), join(folder, "package.json"));
 }
 
-/** Runs the lines, the last one with a trace. Returns its call stacks and the functions that ran, by file. */
+/**
+ * Runs the lines, the last one with a trace. Returns its call stacks and the functions that ran, by file; undefined
+ * if a line before it fails, whose message is on stderr.
+ */
 function walk(lines) {
   const [home, stacks] = [join(folder, "home"), join(folder, "stacks.json")];
   const coverage = join(folder, "coverage");
@@ -66,7 +76,7 @@ function walk(lines) {
     const run = [join(folder, `${program}.cjs`), ...words].map((word) => `'${word}'`).join(" ");
     const isLast = at === lines.length - 1;
     const traced = `NODE_V8_COVERAGE='${coverage}' WALK_TO='${stacks}' "$NODE" --require '${probe}'`;
-    return `${isLast ? traced : '"$NODE"'} ${run} > '${join(folder, "out")}'`;
+    return `${isLast ? traced : '"$NODE"'} ${run} > '${join(folder, "out")}'${isLast ? ' || echo "exit code $?" >&2' : ""}`;
   });
   const argv = [
     join(root, "bin", "kb.js"),
@@ -78,12 +88,9 @@ function walk(lines) {
     script.join("\n"),
   ];
   const env = { PATH: process.env.PATH, HOME: home, NODE: process.execPath };
-  const { status, stderr } = spawnSync(process.execPath, argv, {
-    cwd: root,
-    env,
-    encoding: "utf8",
-  });
-  if (status !== 0) throw new Error(`${lines.join("; ")} ended with ${status}: ${stderr}`);
+  const stdio = ["ignore", "inherit", "inherit"];
+  const { status } = spawnSync(process.execPath, argv, { cwd: root, env, stdio });
+  if (status !== 0) return undefined;
   return { stacks: JSON.parse(readFileSync(stacks, "utf8")), ran: functionsIn(coverage) };
 }
 
