@@ -213,7 +213,9 @@ async function* halves(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   if (bytes.length > middle) yield bytes.subarray(middle);
 }
 
-async function* encoded(texts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+async function* encoded(
+  texts: Exclude<SandboxResponse["body"], Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   const utf8 = new TextEncoder();
   for await (const text of texts) yield utf8.encode(text);
 }

@@ -143,7 +143,7 @@ export class SimulatedServer {
 
   /** Leaves a document in a status with its chunks, as a worker that dies in the middle of a rebuild. */
   abandon(document: string, status: string): void {
-    this.#current.backend.abandon(JSON.stringify({ document, status }));
+    this.#current.backend.knowledge.damage("abandon", JSON.stringify({ document, status }));
   }
 
   /** What is stored, whatever the server shows of it. */

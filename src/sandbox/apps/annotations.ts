@@ -147,10 +147,7 @@ function reasonToFail(context: AppContext, app: string, settings: ChosenModel): 
   return problem instanceof HttpError ? problem.message : null;
 }
 
-/**
- * The annotation whose question is the nearest to a message, if it is near enough: it has one hit more.
- * None if the model fails (server §18).
- */
+/** The annotation with the nearest question, if near enough; one hit more. None if the model fails (server §18). */
 export function findAnnotation(
   context: AppContext,
   { name: app }: Pick<AppDefinition, "name">,

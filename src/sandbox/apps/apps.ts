@@ -10,7 +10,7 @@ import { openRunStore } from "./records/runs-store.ts";
 import type { Basics } from "../storage/sqlite.ts";
 import { annotationHandlers, shownSettings } from "./annotations.ts";
 import { audioHandlers } from "./audio.ts";
-import { completionHandlers, messageHandlers } from "./chats.ts";
+import { chatHandlers } from "./chats.ts";
 import { type AppCall, type AppContext, type AppHandlers } from "./context.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { Engine, type EngineOptions } from "./run/engine.ts";
@@ -103,8 +103,7 @@ const handlers: AppHandlers<typeof appRows> = {
   ...infoHandlers,
   ...runHandlers,
   ...formHandlers,
-  ...messageHandlers,
-  ...completionHandlers,
+  ...chatHandlers,
   ...conversationHandlers,
   ...annotationHandlers,
   ...audioHandlers,

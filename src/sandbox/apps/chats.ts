@@ -30,8 +30,8 @@ import { ruleModel } from "../models/language-model.ts";
 import { fileLookup, resolveFile } from "./inputs.ts";
 import { newAnswer, writeAnswer } from "./write-answer.ts";
 
-/** Sending and stopping of chat messages. */
-export const messageHandlers = {
+/** Sending and stopping of chat messages and completions. */
+export const chatHandlers = {
   sendMessage(context, input, call) {
     const user = requireUser(input);
     const app = requireChat(call);
@@ -79,9 +79,7 @@ export const messageHandlers = {
     const data = unlessModelFails(() => context.model?.suggestions(message.query)) ?? [];
     return { json: { result: "success", data } };
   },
-} satisfies Partial<AppHandlers<typeof chats>>;
 
-export const completionHandlers = {
   createCompletion(context, input, call) {
     const user = requireUser(input);
     const app = requireApp(call, "completion");

@@ -2,7 +2,7 @@ import { isUuid } from "../../lib/text.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import type * as workflows from "../../operations/workflows.ts";
 import { internalServerError, raise, spaced } from "../protocol/response.ts";
-import { type Reply } from "../protocol/handler.ts";
+import type { EventLines, Reply } from "../protocol/handler.ts";
 import { numberParam } from "../protocol/validation.ts";
 import { toSeconds, workflowId } from "../protocol/ids.ts";
 import type { StoredRun, RunStore } from "./records/runs-store.ts";
@@ -20,7 +20,7 @@ import {
   formNode,
 } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
-import { storeRun, knownLines, startRun, streamRun } from "./start-run.ts";
+import { storeRun, startRun, streamRun } from "./start-run.ts";
 import { isObject } from "../../lib/json.ts";
 import type * as forms from "../../operations/forms.ts";
 
@@ -86,9 +86,9 @@ function startWorkflow(
 }
 
 /** Streams the events of a run to a client that connects later (server §15.3). */
-function attach(context: AppContext, run: StoredRun, call: AppCall): AsyncIterable<string> {
+function attach(context: AppContext, run: StoredRun, call: AppCall): EventLines {
   const { records, engine } = context;
-  if (run.finished_at !== null) return knownLines([finishedLine(run)]);
+  if (run.finished_at !== null) return [finishedLine(run)];
 
   const flag = (name: string) => call.query.get(name)?.toLowerCase() === "true";
   const continueOnPause = flag("continue_on_pause");
@@ -206,10 +206,7 @@ function* logConditions(
   yield [`(${condition})`, ...columns.map(() => pattern)];
 }
 
-/**
- * Newest second first. Rows of the same second come in random order, as on the recorded server, so
- * pages can skip and repeat rows (server §12).
- */
+/** Newest second first, each in random order: pages can skip and repeat rows, as recorded (server §12). */
 const sortBySecond = (rows: readonly LogRow[], random: () => number): LogRow[] =>
   rows
     .map((row) => ({ row, second: toSeconds(row.created_at), chance: random() }))

@@ -152,7 +152,7 @@ function rejectedStart(
     return { stream: streamRun(context, call, id, { first, endsOn: endEvents.never }) };
   }
   const run = { id, task_id: id, app: call.app.name, inputs };
-  return { stream: knownLines([PING, ...unstartedRun(run, error.message, context.records.now())]) };
+  return { stream: [PING, ...unstartedRun(run, error.message, context.records.now())] };
 }
 
 /** The events of a run that failed before it began. */
@@ -172,11 +172,6 @@ function unstartedRun(
     dataLine({ event: "workflow_started", ...envelope, data: started }),
     dataLine({ event: "workflow_finished", ...envelope, data: { ...finished, created_by: {} } }),
   ];
-}
-
-/** A stream of lines that are known. */
-export async function* knownLines(lines: readonly string[]): AsyncGenerator<string> {
-  yield* lines;
 }
 
 /**
@@ -204,7 +199,7 @@ function replyWithAnnotation(
   if (!isNew) return { stream: endless(lines, closing(context, call)) };
   const error = "Workflow stream ended without a terminal event";
   const failed = unstartedRun({ ...run, inputs: {} }, error, context.records.now());
-  return { stream: knownLines([...lines, ...failed]) };
+  return { stream: [...lines, ...failed] };
 }
 
 /** A stream that sends these lines, and then nothing until the client leaves (server §18). */

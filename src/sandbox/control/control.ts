@@ -14,10 +14,8 @@ export interface Controlled {
   readonly models: ModelAccess;
   /** The state of the sandbox. */
   health(): Health;
-  /** Leaves a document as a worker that dies; throws an Error if the JSON does not name one. */
-  abandon(json: string): void;
-  /** Loses a stored file, chunks or words; throws an Error if the JSON does not name them. */
-  lose(json: string): void;
+  /** Abandons a document, or loses what is stored; throws an Error with the reason if the JSON is invalid. */
+  damage(kind: "abandon" | "lose", json: string): void;
   /** Returns to the state at the start; throws ControlError if the data are kept. */
   reset(): Promise<void>;
 }
@@ -63,11 +61,11 @@ const routes: Readonly<
     return json(modelSettings(models));
   },
   "POST /_sandbox/abandon"(controlled, { body }) {
-    reported("document", () => controlled.abandon(decoder.decode(body)));
+    reported("document", () => controlled.damage("abandon", decoder.decode(body)));
     return json(controlled.health());
   },
   "POST /_sandbox/lose"(controlled, { body }) {
-    reported("storage", () => controlled.lose(decoder.decode(body)));
+    reported("storage", () => controlled.damage("lose", decoder.decode(body)));
     return json(controlled.health());
   },
   async "POST /_sandbox/reset"(controlled) {

@@ -8,15 +8,15 @@ import { LanguageModel } from "../models/language-model.ts";
 import { openModelAccess } from "../models/catalog.ts";
 import { idSource } from "../protocol/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
-import { authorize, createRouter, parseRequest } from "./request.ts";
+import { authorize, createRouter, parseRequest, requestError } from "./request.ts";
 import type { FaultPlan, Fault } from "../protocol/faults.ts";
 import { seededRandom } from "../../lib/numbers.ts";
 import { atLeast } from "../../lib/version.ts";
 import { pathOf } from "../protocol/handler.ts";
 import type { Clock, Handler, Reply, ReceivedRequest } from "../protocol/handler.ts";
 import {
-  HttpError,
   jsonResponse,
+  raise,
   redirectResponse,
   routeNotFound,
   type SandboxResponse,
@@ -46,11 +46,11 @@ export class Backend {
   readonly clock: Clock;
   readonly models = openModelAccess();
   readonly apps: Apps;
+  readonly knowledge: Knowledge;
   readonly applications: readonly AppDefinition[];
   /** Moves a clock of its own on, for a request. */
   readonly step: () => void;
   readonly #store: Store;
-  readonly #knowledge: Knowledge;
   readonly #handlers: ReadonlyMap<string, Handler<AppCall>>;
 
   constructor(options: SandboxOptions, store: Store) {
@@ -63,8 +63,8 @@ export class Backend {
     this.clock = clock;
     this.step = step;
     this.#store = store;
-    this.#knowledge = openKnowledge({ ...common, indexingDelay, version });
-    const { retrieve } = this.#knowledge;
+    this.knowledge = openKnowledge({ ...common, indexingDelay, version });
+    const { retrieve } = this.knowledge;
     const applications = readApplications(options.applications, version);
     this.applications = [...applications.values()];
     this.apps = openApps({
@@ -76,7 +76,7 @@ export class Backend {
       version,
       onError,
     });
-    const handlers = [...this.#knowledge.handlers, ...this.apps.handlers];
+    const handlers = [...this.knowledge.handlers, ...this.apps.handlers];
     this.#handlers = new Map(handlers.map((handler) => [handler.row.route, handler]));
   }
 
@@ -86,24 +86,18 @@ export class Backend {
     const path = pathOf(request);
     if (path === "/v1") return redirectResponse(`${origin}/v1/`);
     const [, fileId] = /^\/files\/([^/]+)\/file-preview$/.exec(path) ?? [];
-    const file = fileId === undefined ? undefined : this.#knowledge.fileAt(fileId);
+    const file = fileId === undefined ? undefined : this.knowledge.fileAt(fileId);
     if (file) return { status: 200, headers: file.headers, body: file.bytes };
     if (!path.startsWith("/v1/")) return routeNotFound();
 
     const method = request.method === "HEAD" ? "GET" : request.method;
     const match = findRoute(method, path.slice("/v1".length), version);
     if (match === "no such route") return routeNotFound();
-    if (match === "other method") {
-      const text = "The method is not allowed for the requested URL.";
-      throw new HttpError(405, "method_not_allowed", text);
-    }
+    if (match === "other method") throw requestError(match);
     const app = authorize(this.apps.findAppByKey, match, request.headers["authorization"]);
     const { route } = match.row;
-    const handler = this.#handlers.get(route);
-    if (!handler) {
-      throw new HttpError(501, "not_implemented", `The sandbox does not support ${route}.`);
-    }
-    if (match.path["dataset_id"]) this.#knowledge.checkDataset(match.path["dataset_id"]);
+    const handler = this.#handlers.get(route) ?? raise(requestError("no handler", { route }));
+    if (match.path["dataset_id"]) this.knowledge.checkDataset(match.path["dataset_id"]);
 
     const query = new URLSearchParams(request.path.slice(path.length + 1));
     const { input, body, files } = parseRequest(match, query, request);
@@ -128,15 +122,6 @@ export class Backend {
       signal,
     });
     return toResponse(reply, method, version);
-  }
-
-  /** Leaves a document as a worker that dies. */
-  abandon(json: string): void {
-    this.#knowledge.abandon(json);
-  }
-
-  lose(json: string): void {
-    this.#knowledge.lose(json);
   }
 
   /** Numbers of what is stored. */

@@ -10,10 +10,7 @@ const MAX_BODY = 100 * 1024 * 1024;
 
 class BodyTooLarge extends Error {}
 
-/**
- * Reads a request with its body. Rejects if the client disconnects, and with BodyTooLarge after it
- * has read and discarded a body that is too large.
- */
+/** Reads a request with its body; rejects if the client disconnects, or at the end of a body that is too large. */
 export async function readRequest(request: IncomingMessage): Promise<ReceivedRequest> {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -97,10 +94,7 @@ function normalizeTarget(request: IncomingMessage): void {
 /** Maximum request line that the server reads, in bytes (server §3). */
 const MAX_REQUEST_LINE = 8190;
 
-/**
- * Reads a request; returns undefined if it was rejected before it reached the application, or the
- * client disconnected.
- */
+/** Reads a request; undefined if it never reached the application, or the client disconnected. */
 export async function receive(
   request: IncomingMessage,
   response: ServerResponse,
@@ -137,10 +131,7 @@ interface Sending {
   readonly signal: AbortSignal;
 }
 
-/**
- * Sends a response with the faults of the plan. Resolves when it is sent or cut short, or the client
- * has disconnected.
- */
+/** Sends a response with the faults of the plan; resolves when it is sent or cut, or the client has left. */
 export async function sendResponse(
   { status, headers, body }: SandboxResponse,
   response: ServerResponse,

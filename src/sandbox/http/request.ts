@@ -2,13 +2,17 @@ import { methodAndPath, type AnyOperation, type Param } from "../../operations/o
 import { isUuid } from "../../lib/text.ts";
 import { atLeast } from "../../lib/version.ts";
 import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
-import { HttpError, internalServerError, invalidParam } from "../protocol/response.ts";
+import { errorsOf, HttpError, internalServerError, raise } from "../protocol/response.ts";
 import { KNOWLEDGE_KEY } from "../protocol/ids.ts";
-import { isObject, parseJson } from "../../lib/json.ts";
+import { attempt, isObject, parseJson } from "../../lib/json.ts";
 import type { ReceivedFile, ReceivedPart, ReceivedRequest } from "../protocol/handler.ts";
 import { validationError, validate, validateFields } from "../protocol/validation.ts";
 import type { Rule, ValidationProblem } from "../protocol/validation.ts";
 import data from "./request-models.json" with { type: "json" };
+import errors from "./errors.json" with { type: "json" };
+
+/** Returns the error with that name. */
+export const requestError = errorsOf(errors);
 
 /** Placeholders that accept any text; all others must be UUIDs (server §2). */
 const FREE_TEXT =
@@ -23,10 +27,7 @@ export interface Match {
   readonly path: Readonly<Record<string, string>>;
 }
 
-/**
- * Creates a router for the rows. It finds the route of a request, or why there is none; `encodedPath` is
- * without /v1 and query.
- */
+/** Creates a router: it finds the row of a request by its encoded path without /v1, or why there is none. */
 export function createRouter(all: readonly AnyOperation[]) {
   const firsts = all.filter(
     (row, index) => all.findIndex(({ route }) => route === row.route) === index,
@@ -67,13 +68,8 @@ function matchSegments(pattern: readonly string[], segments: readonly string[]) 
 const isValue = (name: string, segment: string) =>
   segment !== "" && (FREE_TEXT.includes(name) || isUuid(segment));
 
-function decodeSegment(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
-}
+const decodeSegment = (segment: string): string =>
+  attempt(() => decodeURIComponent(segment)) ?? segment;
 
 /** The key that an `Authorization` header sends; undefined if it has none. */
 export const keyIn = (header: string | undefined): string | undefined =>
@@ -91,22 +87,17 @@ export function authorize(
   { row, path }: Match,
   header: string | undefined,
 ): AppDefinition | undefined {
-  const unauthorized = (text: string) => new HttpError(401, "unauthorized", text);
   const [scheme = ""] = header?.trim().split(/\s+/, 1) ?? [];
   const key = keyIn(header);
-  if (key === undefined)
-    throw unauthorized("Authorization header must be provided and start with 'Bearer'");
-  if (scheme.toLowerCase() !== "bearer")
-    throw unauthorized("Authorization scheme must be 'Bearer'");
+  if (key === undefined) throw requestError("no key");
+  if (scheme.toLowerCase() !== "bearer") throw requestError("key of another scheme");
   // A key of the other kind is unknown, too (server §2).
   const app = row.key === "app" ? findAppByKey(key) : undefined;
   if (app !== undefined || (row.key === "dataset" && key === KNOWLEDGE_KEY)) return app;
-  if (row.key === "app" || !key.startsWith(BOUND_KEY_PREFIX))
-    throw unauthorized("Access token is invalid");
+  if (row.key === "app" || !key.startsWith(BOUND_KEY_PREFIX)) throw requestError("key unknown");
   const ids = key.slice(BOUND_KEY_PREFIX.length).split(",");
   if (ids.includes(path["dataset_id"] ?? "no knowledge base")) return undefined;
-  const text = "The key does not have access to this resource.";
-  throw new HttpError(403, "dataset_access_denied", text);
+  throw requestError("key for other datasets");
 }
 
 /** The contents of a request, as a handler gets them. */
@@ -141,7 +132,7 @@ export function parseRequest(
   const fields = isObject(body) ? body : {};
 
   if (requestModel(row.id).user && !(query.get("user") || fields["user"])) {
-    throw invalidParam("Arg user must be provided.");
+    throw requestError("user missing");
   }
   checkQuery(row, query);
   if (isJson || isForm) checkBody(row, rows, body);
@@ -168,41 +159,26 @@ function queryValue({ kind, many }: Param, texts: readonly string[]): unknown {
 
 function parseJsonBody(request: ReceivedRequest): unknown {
   const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "";
-  if (type !== "application/json" && !type.endsWith("+json")) {
-    const text =
-      "Did not attempt to load JSON data because the request Content-Type was not 'application/json'.";
-    throw new HttpError(415, "unsupported_media_type", text);
-  }
-  try {
-    return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(request.body));
-  } catch {
-    const text = "The browser (or proxy) sent a request that this server could not understand.";
-    throw new HttpError(400, "bad_request", text);
-  }
+  if (type !== "application/json" && !type.endsWith("+json")) throw requestError("body not JSON");
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const body = attempt(() => parseJson(decoder.decode(request.body)));
+  return body === undefined ? raise(requestError("JSON invalid")) : body;
 }
 
 /** Parses the JSON part of a form (default: an empty object). */
 function parseFormData({ data = "{}" }: Readonly<Record<string, string>>): unknown {
-  let parsed: unknown;
-  try {
-    parsed = parseJson(data);
-  } catch {
-    // the two common texts of the server's parser
-    const text = /^\s*\{/.test(data)
-      ? "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
-      : "Expecting value: line 1 column 1 (char 0)";
-    throw invalidParam(text);
-  }
+  const parsed = attempt(() => parseJson(data));
+  // the two common texts of the server's parser
+  if (parsed === undefined)
+    throw requestError(/^\s*\{/.test(data) ? "property name expected" : "value expected");
   if (!isObject(parsed)) throw internalServerError();
   return parsed;
 }
 
 function parseTexts(parts: readonly ReceivedPart[]): Record<string, string> {
   const texts = parts.filter(({ filename }) => filename === undefined);
-  if (texts.some(({ bytes }) => bytes.byteLength > MAX_TEXT_PART)) {
-    const text = "The data value transmitted exceeds the capacity limit.";
-    throw new HttpError(413, "request_entity_too_large", text);
-  }
+  if (texts.some(({ bytes }) => bytes.byteLength > MAX_TEXT_PART))
+    throw requestError("text part too large");
   return Object.fromEntries(
     texts.map(({ name, bytes }) => [name, new TextDecoder().decode(bytes)]),
   );

@@ -144,12 +144,8 @@ class SandboxServer implements Sandbox, Controlled {
     };
   }
 
-  abandon(json: string): void {
-    this.#backend.abandon(json);
-  }
-
-  lose(json: string): void {
-    this.#backend.lose(json);
+  damage(kind: "abandon" | "lose", json: string): void {
+    this.#backend.knowledge.damage(kind, json);
   }
 
   async reset(): Promise<void> {
@@ -259,6 +255,7 @@ export async function answerRequest(
   return { ...response, headers: { ...response.headers, ...own, ...length } };
 }
 
+/** The response to what a handler threw; an error of the sandbox itself has a code that no server has. */
 function errorResponse(error: unknown, report: (error: unknown) => void): SandboxResponse {
   if (error instanceof WorkerFailure) return workerError();
   const { status, body } = toHttpError(error, report);
@@ -283,7 +280,6 @@ export function lockDirectory(directory: string, owner: LockOwner): () => void {
   return lock.release;
 }
 
-/** The response to what a handler threw; an error of the sandbox itself has a code that no server has. */
 function toHttpError(error: unknown, report: (error: unknown) => void): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof UnstorableValue) return internalServerError();

@@ -229,10 +229,7 @@ const answerIn = (
   stored: Pick<SegmentRow, "answer"> = { answer: null },
 ) => (doc_form === "qa_model" ? answer : stored.answer);
 
-/**
- * Embeds a stored chunk, or its child chunks, which are first made again if `remakes`. Returns the
- * model's text if it fails.
- */
+/** Embeds a chunk, or its child chunks, made again if `remakes`. Returns the model's text if it fails. */
 function attemptIndexing(
   { context, dataset, document }: ChunkPlace,
   segment: SegmentRow,

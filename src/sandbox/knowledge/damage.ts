@@ -23,7 +23,7 @@ const EXPECTED = `expected JSON such as {"document": "ID", "status": "indexing"}
  * Leaves a document in a status, with the chunks that it has, as a worker does that dies in the middle of a
  * rebuild (server §9.6): nothing continues it. Throws an Error with the reason if the JSON is invalid.
  */
-export function abandonDocument({ documents }: KnowledgeContext, json: string): void {
+function abandon({ documents }: KnowledgeContext, json: string): void {
   const given = tryParseJson(json);
   if (!isObject(given) || !statuses.includes(given["status"])) throw new Error(EXPECTED);
   const id = String(given["document"]);
@@ -55,10 +55,13 @@ function missing(what: string, id: string): never {
 }
 
 /** Loses what the JSON names, without a trace in any list. Throws an Error with the reason if it is invalid. */
-export function loseStored(context: KnowledgeContext, json: string): void {
+function lose(context: KnowledgeContext, json: string): void {
   const given = tryParseJson(json);
   const [[name, id] = ["", ""]] = Object.entries(isObject(given) ? given : {});
-  const lose = own(losses, name);
-  if (!lose) throw new Error(`expected one of: ${Object.keys(losses).join(", ")}, with an ID`);
-  lose(context, String(id));
+  const loss = own(losses, name);
+  if (!loss) throw new Error(`expected one of: ${Object.keys(losses).join(", ")}, with an ID`);
+  loss(context, String(id));
 }
+
+/** The kinds of damage; each throws an Error with the reason if its JSON is invalid. */
+export const damages = { abandon, lose };

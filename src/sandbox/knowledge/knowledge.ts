@@ -7,7 +7,7 @@ import type {
   KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import { chunkHandlers } from "./chunks.ts";
-import { abandonDocument, loseStored } from "./damage.ts";
+import { damages } from "./damage.ts";
 import { datasetHandlers } from "./datasets.ts";
 import { documentHandlers } from "./documents.ts";
 import { advanceIndexing } from "./indexing/indexing.ts";
@@ -39,15 +39,10 @@ export function openKnowledge(dependencies: KnowledgeDependencies) {
     ),
     /** Throws 404 if the knowledge base does not exist; the server checks that first. */
     checkDataset: (id: string) => void getDataset(context, id),
-    abandon: (json: string) =>
+    damage: (kind: keyof typeof damages, json: string) =>
       context.store.transaction(() => {
         advanceIndexing(context);
-        abandonDocument(context, json);
-      }),
-    lose: (json: string) =>
-      context.store.transaction(() => {
-        advanceIndexing(context);
-        loseStored(context, json);
+        damages[kind](context, json);
       }),
     retrieve: openRetrieve(context),
     /** Returns the download of a file. */

@@ -1,4 +1,5 @@
 import { own } from "../../lib/json.ts";
+import catalog from "./catalog.json" with { type: "json" };
 
 /** The only provider with models. */
 export const PROVIDER = "langgenius/stub/stub";
@@ -13,66 +14,15 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 /** The full name of a provider, or undefined if there is none. */
 export const findProvider = (name: string): string | undefined => own(PROVIDERS, name);
 
-/** The numbers of dimensions of the embedding models. */
-export const DIMENSIONS: Readonly<Record<string, number>> = {
-  "stub-embed": 256,
-  "stub-embed-64": 64,
-};
-
 /** A model in the list of its kind. */
 export interface ModelEntry {
   readonly model: string;
   readonly label: string;
   readonly features: readonly string[] | null;
   readonly model_properties: object;
+  /** Of an embedding model: the length of its vectors. */
+  readonly dimensions?: number;
 }
-
-/** A model; its label is made of the words of its name. */
-const entry = (
-  model: string,
-  model_properties: object,
-  features: readonly string[] | null = null,
-): ModelEntry => {
-  const words = model.split("-").map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  return { model, label: words.join(" "), features, model_properties };
-};
-
-const catalog = {
-  llm: [
-    entry("stub-chat", { mode: "chat", context_size: 32768 }, [
-      "multi-tool-call",
-      "agent-thought",
-      "stream-tool-call",
-      "tool-call",
-      "vision",
-    ]),
-    entry("stub-plain", { mode: "chat", context_size: 8192 }, ["agent-thought"]),
-  ],
-  "text-embedding": [
-    entry("stub-embed", { context_size: 8192, max_chunks: 16 }),
-    entry("stub-embed-64", { context_size: 2048, max_chunks: 4 }),
-  ],
-  rerank: [entry("stub-rerank", { context_size: 4096 })],
-  speech2text: [
-    entry("stub-stt", {
-      file_upload_limit: 25,
-      supported_file_extensions: "flac,mp3,mp4,mpeg,mpga,m4a,ogg,wav,webm",
-    }),
-  ],
-  tts: [
-    entry("stub-tts", {
-      default_voice: "anna",
-      word_limit: 3500,
-      audio_type: "mp3",
-      max_workers: 5,
-      voices: [
-        { mode: "anna", name: "Anna", language: ["en-US", "de-DE"] },
-        { mode: "bob", name: "Bob", language: ["en-US"] },
-      ],
-    }),
-  ],
-  moderation: [entry("stub-moderation", { max_chunks: 32, max_characters_per_chunk: 2000 })],
-};
 
 export type ModelKind = keyof typeof catalog;
 
@@ -86,6 +36,10 @@ export const isModelName = (name: unknown): boolean =>
 
 /** The models of a kind, the default one first. */
 export const catalogOf = (kind: ModelKind): readonly ModelEntry[] => catalog[kind];
+
+/** The length of the vectors of an embedding model; undefined for a name that is none. */
+export const dimensionsOf = (name: string | null | undefined): number | undefined =>
+  catalogOf("text-embedding").find(({ model }) => model === name)?.dimensions;
 
 /** Models and credentials that were taken away from a server; they can change at any time. */
 export interface ModelAccess {

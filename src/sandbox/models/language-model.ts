@@ -31,10 +31,7 @@ export interface Completion {
 
 /** What writes a text: the stand-in model, or the rules of an application. */
 export interface TextModel {
-  /**
-   * Streams the pieces of a reply and returns it whole. Throws ModelError, also after some pieces;
-   * rejects when the signal is aborted.
-   */
+  /** Streams a reply and returns it whole. Throws ModelError, also after some pieces; rejects on abort. */
   stream(prompt: Prompt, signal?: AbortSignal): AsyncGenerator<string, Completion>;
 }
 

@@ -16,10 +16,7 @@ function splitWords(text: string): string[] {
   return words;
 }
 
-/**
- * Splits a text into lower-case words, also in scripts without spaces: SQLite's tokenizers do not
- * find words of two characters there.
- */
+/** Splits a text into lower-case words; SQLite finds none of two characters in scripts without spaces. */
 export const tokenize = (text: string): string[] =>
   splitWords(text.normalize("NFKC")).map((word) => word.toLowerCase());
 

@@ -43,10 +43,7 @@ const comparisons: Readonly<Record<string, Compare>> = {
   after: numbers((order) => order > 0),
 };
 
-/**
- * Compares a value, or null for none, as conditions of workflows and of metadata do; an unknown
- * comparison never holds.
- */
+/** Compares a value, or null for none, as workflows and metadata do; an unknown comparison never holds. */
 export function compares(name: string, value: unknown, expected: unknown): boolean {
   const positive = name.replace(/^not | not$/, "");
   const compare = own(comparisons, positive);

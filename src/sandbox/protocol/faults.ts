@@ -166,10 +166,7 @@ export function matchesRequest(
   return matchesParts(parts, path) || matchesParts(parts, path.replace(/^\/v1/, ""));
 }
 
-/**
- * Reports whether a text consists of the parts, in order, with any characters between them. Linear, unlike a
- * regular expression with as many `.*`.
- */
+/** Whether a text is the parts with any characters between them; linear, unlike a regular expression. */
 function matchesParts([first = "", ...rest]: readonly string[], text: string): boolean {
   const last = rest.pop();
   if (last === undefined) return text === first;

@@ -29,47 +29,25 @@ const conversions: Readonly<Record<string, (value: never) => unknown>> = {
  * that server on; it needs the value `version`. Throws an Error for a value that is not given;
  * undefined omits the field.
  */
-export function fill(shape: object, values: Values): Record<string, unknown> {
-  const known = compiled.get(shape) ?? compile(shape);
-  compiled.set(shape, known);
-  return known(values) as Record<string, unknown>; // as in the file
-}
+export const fill = (shape: object, values: Values) =>
+  filled(shape, values) as Record<string, unknown>; // as in the file
 
-type Fill = (values: Values) => unknown;
-
-/** Shapes are read once: reading them again for each row made a list of 20 a tenth slower. */
-const compiled = new WeakMap<object, Fill>();
-
-function compile(shape: unknown): Fill {
-  if (Array.isArray(shape)) {
-    const items = shape.map(compile);
-    return (values) => items.map((item) => item(values));
+function filled(shape: unknown, values: Values): unknown {
+  if (Array.isArray(shape)) return shape.map((item) => filled(item, values));
+  if (isObject(shape)) {
+    const { $since: since, value, before } = shape;
+    if (since !== undefined)
+      return filled(atLeast(`${values["version"]}`, `${since}`) ? value : before, values);
+    const fields = Object.entries(shape).map(([name, field]) => [name, filled(field, values)]);
+    return Object.fromEntries(fields);
   }
-  if (isObject(shape)) return compileObject(shape);
-  if (typeof shape !== "string" || !shape.startsWith("$")) return () => shape;
-  const [path = "", conversion] = shape.slice(1).split(" as ");
-  const convert = conversion === undefined ? undefined : conversions[conversion];
-  return (values) => {
-    const value = values[path] ?? valueAt(values, path);
-    if (value === undefined && !Object.hasOwn(values, path)) {
-      throw new Error(`the shape needs a value for ${shape}`);
-    }
-    return convert === undefined ? value : convert(value as never);
-  };
-}
-
-function compileObject(shape: Readonly<Record<string, unknown>>): Fill {
-  const { $since: since, value, before } = shape;
-  if (since !== undefined) {
-    const [now, then] = [compile(value), compile(before)];
-    return (values) => (atLeast(`${values["version"]}`, `${since}`) ? now : then)(values);
+  if (typeof shape !== "string" || !shape.startsWith("$")) return shape;
+  const [path = "", conversion = ""] = shape.slice(1).split(" as ");
+  const value = values[path] ?? valueAt(values, path);
+  if (value === undefined && !Object.hasOwn(values, path)) {
+    throw new Error(`the shape needs a value for ${shape}`);
   }
-  const fields = Object.entries(shape).map(([name, field]) => [name, compile(field)] as const);
-  return (values) => {
-    const filled: Record<string, unknown> = {};
-    for (const [name, field] of fields) filled[name] = field(values);
-    return filled;
-  };
+  return conversions[conversion]?.(value as never) ?? value;
 }
 
 /** An event without its envelope: `data` for runs, other fields for messages. */

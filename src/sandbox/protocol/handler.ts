@@ -31,6 +31,9 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
+/** The lines of a stream, known before or as they come. */
+export type EventLines = Iterable<string> | AsyncIterable<string>;
+
 /** Result of a handler. */
 export type Reply =
   /** JSON, ASCII-escaped with a final newline as the server writes it; `utf8` for runs and chats. */
@@ -38,7 +41,7 @@ export type Reply =
   /** 204 without a body. */
   | { readonly status: 204 }
   /** Event stream; each string is written as one chunk. */
-  | { readonly stream: AsyncIterable<string> }
+  | { readonly stream: EventLines }
   | BytesReply;
 
 /** Result of a handler that sends a file. */

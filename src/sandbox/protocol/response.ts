@@ -1,11 +1,12 @@
 import { STATUS_CODES } from "node:http";
 import { isObject, stringifyJson } from "../../lib/json.ts";
+import pages from "./pages.json" with { type: "json" };
 
 /** A response to send: a complete body, or a stream of chunks. */
 export interface SandboxResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | AsyncIterable<string>;
+  readonly body: Uint8Array | Iterable<string> | AsyncIterable<string>;
   /** Not sent by the application: without its X-Version and X-Env. */
   readonly foreign?: true;
 }
@@ -77,20 +78,12 @@ const html = (status: number, text: string, headers: Record<string, string> = {}
   complete(status, { "Content-Type": "text/html; charset=utf-8", ...headers }, utf8.encode(text));
 
 /** Response to an unknown path; JSON 404s are for missing objects. */
-export const routeNotFound = (): SandboxResponse =>
-  html(
-    404,
-    "<!doctype html>\n<html lang=en>\n<title>404 Not Found</title>\n<h1>Not Found</h1>\n" +
-      "<p>The requested URL was not found on the server. If you entered the URL manually " +
-      "please check your spelling and try again.</p>\n",
-  );
+export const routeNotFound = (): SandboxResponse => html(404, pages["not found"]);
 
 export const redirectResponse = (url: string): SandboxResponse =>
   html(
     308,
-    "<!doctype html>\n<html lang=en>\n<title>Redirecting...</title>\n<h1>Redirecting...</h1>\n" +
-      `<p>You should be redirected automatically to the target URL: <a href="${url}">${url}</a>. ` +
-      "If not, click the link.\n",
+    pages.redirect.replaceAll("{url}", () => url),
     { Location: url },
   );
 
@@ -99,11 +92,7 @@ export const proxyErrorPage = (
   status: number,
   reason = STATUS_CODES[status] ?? "Error",
 ): SandboxResponse => ({
-  ...html(
-    status,
-    `<html>\r\n<head><title>${status} ${reason}</title></head>\r\n<body>\r\n` +
-      `<center><h1>${status} ${reason}</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n`,
-  ),
+  ...html(status, pages.proxy.replaceAll("{title}", `${status} ${reason}`)),
   foreign: true,
 });
 
@@ -139,10 +128,7 @@ export const invalidParam = (text: string) => new HttpError(400, "invalid_param"
 /** The names of the errors of a file: recorded texts, each below the status and code of its response. */
 type ErrorName<File> = { [Response in keyof File]: keyof File[Response] }[keyof File] & string;
 
-/**
- * Returns a function for the errors of a file, by name. Its `values` are those of the `{placeholders}` in
- * the text.
- */
+/** Returns a function for the errors of a file, by name; `values` fill the `{placeholders}` of their texts. */
 export const errorsOf =
   <File extends Readonly<Record<string, object>>>(file: File) =>
   (name: ErrorName<File>, values: Readonly<Record<string, unknown>> = {}): HttpError => {

@@ -183,10 +183,7 @@ export function pythonType(value: unknown): string {
 
 const defaults = { page: 1, limit: 20 };
 
-/**
- * Parses the page or the limit of the query; throws HttpError with the server's validation text, which contains
- * the model (server §3).
- */
+/** Parses the page or the limit of the query; throws the server's text, which has the model (server §3). */
 export function numberParam(
   query: URLSearchParams,
   model: string,

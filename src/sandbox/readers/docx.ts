@@ -10,10 +10,7 @@ const TEXTS = /^word\/(?:document|footnotes|endnotes)\d*\.xml$/;
 
 const MAX_UNPACKED = 64 * 1024 * 1024;
 
-/**
- * Reads a Word document: a part for its text, and one for each kind of notes. Throws UnreadableFile if
- * they are too long, encrypted or damaged.
- */
+/** Reads a Word document: a part for its text, and one for each kind of notes. Throws UnreadableFile. */
 export function readDocx(bytes: Uint8Array): readonly string[] {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (zip.indexOf(OLDER_OFFICE) === 0) {

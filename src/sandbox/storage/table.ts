@@ -18,10 +18,7 @@ const plain = <T extends SqlValue>(sql: string): Column<T> => ({
 const text = "TEXT NOT NULL DEFAULT ''";
 const integer = plain<number>("INTEGER NOT NULL DEFAULT 0");
 
-/**
- * The types of columns. Times are integers: ms since 1970. The defaults are for rows of versions
- * that do not know the column.
- */
+/** The types of columns; times are ms since 1970. The defaults are for rows of versions without the column. */
 export const column = {
   key: plain<string>("TEXT PRIMARY KEY NOT NULL"),
   text: plain<string>(text),

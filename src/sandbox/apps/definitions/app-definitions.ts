@@ -72,10 +72,7 @@ export interface ModelConfig extends AppFeatures {
   };
 }
 
-/**
- * The source of a value: the ID of a node (or `sys`, `conversation`), the name of an output, and
- * names inside of it.
- */
+/** The source of a value: the ID of a node (or `sys`, `conversation`), an output, and names inside of it. */
 export type Selector = readonly [node: string, name: string, ...path: string[]];
 
 interface NodeVariable {

@@ -96,10 +96,7 @@ const neededFields: Readonly<Record<NodeType, string>> = {
 const workflowModes = ["workflow", "advanced-chat"];
 const basicModes = ["chat", "completion", "agent-chat", "agent"];
 
-/**
- * Reads an exported application under another name. Throws an Error with the reason if it is none, or
- * has nodes that the sandbox does not execute.
- */
+/** Reads an exported application under another name; throws an Error with the reason if it cannot be used. */
 function readExport(value: unknown, name: string): AppDefinition {
   const { app, workflow, model_config } = isObject(value) ? value : {};
   const mode = isObject(app) ? String(app["mode"]) : "";

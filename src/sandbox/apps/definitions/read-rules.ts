@@ -103,20 +103,14 @@ const errorWord: ReadValue<string> = (value, path) => {
   throw new RuleMistake(path, `expected the error of a model: one of ${kinds}`);
 };
 
-const numberFromTo = (min: number, max: number, what: string, whole: boolean) =>
-  numberThat(
-    what,
-    (number) => number >= min && number <= max && (!whole || Number.isInteger(number)),
-  );
-
 const readCited = mapping({
   knowledge_base: plainText,
   document: plainText,
   text: plainText,
-  score: numberFromTo(0, 1, "a number from 0 to 1", false),
+  score: numberThat("a number from 0 to 1", (score) => score >= 0 && score <= 1),
 });
 
-const readCount = numberFromTo(0, Infinity, "a whole number", true);
+const readCount = numberThat("a whole number", (count) => count >= 0 && Number.isInteger(count));
 const readTokens = mapping({ prompt: readCount, completion: readCount });
 
 const answerKeys = {
@@ -129,7 +123,7 @@ const answerKeys = {
     typeof value === "number" ? readCount(value, path) : readTokens(value, path),
   delay: durationText,
   error: errorWord,
-  status: numberFromTo(400, 599, "a status from 400 to 599", true),
+  status: numberThat("a status from 400 to 599", (status) => /^[45]\d\d$/.test(`${status}`)),
 };
 
 const readAnswer = mapping(answerKeys);

@@ -21,10 +21,7 @@ const programs: Readonly<Record<string, (inputs: Values) => Record<string, unkno
   },
 };
 
-/**
- * A judge without a model: the share of the words of an expected answer, or else of the criteria, that
- * are in the answer.
- */
+/** A judge without a model: the share of the words of an expected answer, or of the criteria, in the answer. */
 function grade({ answer, expected, criteria }: Values): Record<string, unknown> {
   const wordsIn = (value: unknown) =>
     outputText(value ?? "")

@@ -59,10 +59,7 @@ const executors: { readonly [Type in NodeType]: Executor<Type> } = {
 const executeOnce: Execute = (context, node, execution) =>
   (executors[node.type] as Executor<NodeType>)(context, node, execution); // its type
 
-/**
- * Executes a node until it succeeds or its tries are used up. If it failed, its default value or its
- * fail branch make an exception of it.
- */
+/** Executes a node and its retries; a default value or a fail branch makes an exception of its failure. */
 export const executeNode: Execute = (context, node, execution) => {
   const first = executeOnce(context, node, execution);
   return first instanceof Promise ? finishNode(context, node, execution, first) : first;

@@ -39,10 +39,7 @@ export async function executeIteration(
   });
 }
 
-/**
- * Plays a round for each item. Before 1.16 parallel ones are all reported at once, though only
- * `parallel_nums` run at a time (server §15.5).
- */
+/** Plays a round for each item; before 1.16 parallel ones are all reported at once (server §15.5). */
 async function playRounds(
   rounds: Rounds,
   node: NodeOf<"iteration">,
@@ -73,10 +70,7 @@ async function playRounds(
   return outputs.filter(Boolean);
 }
 
-/**
- * Repeats the inner nodes until the conditions hold, or `loop_count` times. Its variables are its
- * outputs.
- */
+/** Repeats the inner nodes until the conditions hold, or `loop_count` times; outputs its variables. */
 export async function executeLoop(context: NodeContext, node: NodeOf<"loop">): Promise<NodeResult> {
   const { loop_count, loop_variables, break_conditions } = node;
   const { variables } = context.run.progress;

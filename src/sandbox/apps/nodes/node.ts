@@ -20,17 +20,21 @@ import type {
 } from "../definitions/app-definitions.ts";
 import type { RunEvent } from "../../protocol/fill.ts";
 
-/** One segment of a run while it executes. */
-export interface RunContext {
-  /** undefined if it no longer exists; then no node is executed. */
-  readonly app: AppDefinition | undefined;
-  readonly run: StoredRun;
-  /** Server version to imitate. */
-  readonly version: string;
+/** What all runs need. */
+export interface RunBasics {
   readonly records: RunStore;
   readonly clock: Clock;
   readonly model: TextModel | undefined;
   readonly retrieve: Retrieve;
+  /** Server version to imitate. */
+  readonly version: string;
+}
+
+/** One segment of a run while it executes. */
+export interface RunContext extends RunBasics {
+  /** undefined if it no longer exists; then no node is executed. */
+  readonly app: AppDefinition | undefined;
+  readonly run: StoredRun;
   /** When the segment began, ms since 1970. */
   readonly startedAt: number;
   /** Aborted when the run is stopped or the sandbox closes. */

@@ -196,10 +196,7 @@ export function snapshotEvents(
 }
 
 /** The nodes and edges of an application. */
-export interface Graph {
-  readonly nodes: readonly AnyNode[];
-  readonly edges: readonly Edge[];
-}
+export type Graph = Pick<AppDefinition, "nodes" | "edges">;
 
 /** Reports whether a node of a run has ended, so that the nodes after it may begin. */
 export const isNodeDone = (run: StoredRun, nodeId: string): boolean =>
@@ -275,10 +272,7 @@ export const renderTemplate = (template: string, variables: Variables): string =
     .map((part) => (typeof part === "string" ? part : outputText(variableAt(variables, part))))
     .join("");
 
-/**
- * A value as text: each item of a list becomes a line with a dash, in Python's spelling; an object
- * becomes indented JSON (server §15.5).
- */
+/** A value as text: lists as lines with dashes, in Python's spelling; objects as indented JSON (server §15.5). */
 export function outputText(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "string") return value;

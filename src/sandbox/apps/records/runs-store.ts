@@ -217,10 +217,7 @@ export function openRunStore(basics: Basics) {
 
     saveRun,
 
-    /**
-     * Saves a run at the end of a segment, and appends the segment's text to its message; one that
-     * failed has no text (server §18).
-     */
+    /** Saves a run and appends the segment's text to its message; one that failed has none (server §18). */
     saveSegment(run: StoredRun, status: StoredMessage["status"]): void {
       store.transaction(() => {
         saveRun(run);

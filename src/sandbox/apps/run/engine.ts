@@ -1,10 +1,8 @@
 import { setMaxListeners } from "node:events";
-import type { Clock } from "../../protocol/handler.ts";
-import type { Retrieve } from "../../knowledge/retrieval/retrieve.ts";
-import { type TextModel, ruleModel } from "../../models/language-model.ts";
-import type { StoredForm, RunStore, StoredRun } from "../records/runs-store.ts";
+import { ruleModel } from "../../models/language-model.ts";
+import type { StoredForm, StoredRun } from "../records/runs-store.ts";
 import type { Channels } from "./event-stream.ts";
-import type { RunContext } from "../nodes/node.ts";
+import type { RunBasics, RunContext } from "../nodes/node.ts";
 import type { Applications } from "../definitions/applications.ts";
 import { endRun, runSegment, type SegmentReason, type StopMode, stopRun } from "./segment.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
@@ -15,16 +13,10 @@ const STOP_DELAY = 300;
 /** ms until a worker picks up a run with several forms. */
 const PICK_UP_DELAY = 20;
 
-/** What the engine needs. */
-export interface EngineOptions {
+/** What the engine needs; its version is imitated if no request determines one. */
+export interface EngineOptions extends RunBasics {
   readonly applications: Applications;
-  readonly records: RunStore;
   readonly channels: Channels;
-  readonly clock: Clock;
-  readonly model: TextModel | undefined;
-  readonly retrieve: Retrieve;
-  /** Server version to imitate if no request determines it. */
-  readonly version: string;
   /** Called with each internal error of a run; the run ends as failed. */
   readonly onError: (error: unknown, where: string) => void;
 }
@@ -43,22 +35,18 @@ export class Engine {
     setMaxListeners(0, this.#closing.signal);
   }
 
-  /**
-   * Runs a stored run until it ends or pauses; returns `workflow_finished` or `workflow_paused`.
-   * Never rejects.
-   */
+  /** Runs a stored run until it ends or pauses; returns the event of that. Never rejects. */
   async run(run: StoredRun, reason: SegmentReason, version: string): Promise<RunEvent> {
-    const { applications, records, channels, clock, model, retrieve } = this.#options;
+    const { applications, channels, ...basics } = this.#options;
+    const { records, clock, model } = basics;
     const control = new AbortController();
     this.#active.set(run.id, { run, control });
     const context: RunContext = {
+      ...basics,
       app: applications.get(run.app),
       run,
       version,
-      records,
-      clock,
       model: run.progress.drawn ? ruleModel(clock, run.progress.drawn) : model,
-      retrieve,
       startedAt: records.now(),
       signal: AbortSignal.any([control.signal, this.#closing.signal]),
       publish: (event) => channels.publish(run, event),
@@ -78,10 +66,7 @@ export class Engine {
     }
   }
 
-  /**
-   * Resumes a paused run, unless a worker is already at it: that worker does not see a form that is
-   * submitted now (server §14).
-   */
+  /** Resumes a paused run, unless a worker is at it, which sees no form that is submitted now (server §14). */
   resume(run: StoredRun, version: string): void {
     if (this.#active.has(run.id) || this.#pickedUp.has(run.id)) return;
     if (this.#options.records.forms.count({ run_id: run.id }) <= 1) {

@@ -11,10 +11,7 @@ const IDLE_LIMIT = 300_000;
 /** ms that the server keeps a stream open after its last event (server §15.3). */
 const CLOSE_DELAY = 1000;
 
-/**
- * Event that a reader publishes on the channel of its run when it ends, since 1.15. All other
- * readers receive it and cannot parse it (server §15.3).
- */
+/** Published by a reader of a run that ends, since 1.15; no other reader can parse it (server §15.3). */
 const CLOSED_EVENT = "__closed__";
 
 interface QueuedEvent {
@@ -57,10 +54,7 @@ export class Channels {
 
 /** One reader of a run; queues events until they are taken. */
 class Subscription {
-  /**
-   * Ends the subscription: the stream ended, the client disconnected without the server noticing,
-   * or the server's reader broke.
-   */
+  /** Ends the subscription; the server does not notice that its client `disconnected`. */
   readonly close: (how: "ended" | "disconnected" | "broken") => void;
   readonly #queue: QueuedEvent[] = [];
   #lost: number;

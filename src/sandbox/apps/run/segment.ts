@@ -30,10 +30,7 @@ const STOPPED_BY_USER = "Stopped by user.";
 /** ms that a worker needs at least for a run with several forms. */
 const REVIEW_DURATION = 150;
 
-/**
- * Executes one segment of a run: from its start or a pause to its end or the next pause. Returns the
- * event that ends the segment.
- */
+/** Executes a run from its start or a pause to its end or the next pause; returns the event of that. */
 export async function runSegment(context: RunContext, reason: SegmentReason): Promise<RunEvent> {
   const { app, run, records, startedAt } = context;
   const { progress } = run;
@@ -69,10 +66,7 @@ export function endRun(context: RunContext, status: Status, error: string | null
   return event;
 }
 
-/**
- * Ends a stopped run. With "stays running", and before 1.15 always while a model speaks, only the event
- * stream shows the stop (server §13).
- */
+/** Ends a stopped run, which its record may not show: before 1.15 never while a model speaks (server §13). */
 export function stopRun(context: RunContext, mode: StopMode): RunEvent {
   const isSpeaking = context.run.progress.executions.some(
     ({ type, status }) => type === "llm" && status === "running",
@@ -142,10 +136,7 @@ interface Step {
 /** A node that ended, or waits for a form. */
 type StepEnd = Step & { readonly outcome: Outcome };
 
-/**
- * Executes the nodes of a run that may begin, and those after them. Branches run side by side. The
- * first node that fails ends them all.
- */
+/** Executes the nodes of a run; branches run side by side, and the first node that fails ends them all. */
 async function runBranches(
   context: RunContext,
   app: AppDefinition,

@@ -13,7 +13,7 @@ import { splitChildren } from "../../../splitting/split.ts";
 import { invalidParam } from "../../protocol/response.ts";
 import {
   catalogOf,
-  DIMENSIONS,
+  dimensionsOf,
   findProvider,
   PROVIDER,
   hasCredentials,
@@ -148,7 +148,7 @@ export function chooseEmbedding(
 /** Whether a knowledge base can be used: it has no model, or one that exists and has credentials. */
 export const isAvailable = ({ models }: KnowledgeContext, dataset: DatasetRow): boolean =>
   !isHighQuality(dataset) ||
-  (Object.hasOwn(DIMENSIONS, dataset.embedding_model ?? "") && hasCredentials(models));
+  (dimensionsOf(dataset.embedding_model) !== undefined && hasCredentials(models));
 
 /** Throws an error of the table if the model of a knowledge base lost its credentials (server §8). */
 export function requireCredentials(
@@ -173,7 +173,7 @@ export function usableDataset(
 
 /** Embeds a text with the model of a knowledge base. Throws ModelError. */
 export function embedFor({ embedding_model: name }: EmbeddingChoice, text: string): Float32Array {
-  const dimensions = DIMENSIONS[name ?? ""];
+  const dimensions = dimensionsOf(name);
   // Recorded: the provider rejects a model that it does not know as a bad request.
   if (dimensions === undefined) throw new ModelError("bad");
   return embed(text, dimensions);
@@ -250,7 +250,7 @@ export function storedDimensions(
 /** Throws 400 if the model gives other vectors than those of the knowledge base (server §8). */
 export function checkDimensions(context: KnowledgeContext, dataset: DatasetRow): void {
   const stored = storedDimensions(context, dataset);
-  const ours = DIMENSIONS[dataset.embedding_model ?? ""];
+  const ours = dimensionsOf(dataset.embedding_model);
   if (stored === undefined || ours === undefined || stored === ours) return;
   throw knowledgeError("dimensions differ", { stored, ours });
 }

@@ -1,4 +1,6 @@
 /** The pipelines of the sandbox, and their runs for one file or page. */
+import { valueAt } from "../../../lib/json.ts";
+import data from "./pipelines.json" with { type: "json" };
 import { HttpError, raise } from "../../protocol/response.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 import { account, fixedId, signedQuery, tenantId } from "../../protocol/ids.ts";
@@ -34,12 +36,15 @@ interface PipelineNode {
   readonly id: string;
   readonly type: "datasource" | "document-extractor" | "code" | "knowledge-index";
   readonly title: string;
-  /** What it reports; throws HttpError with the reason if it fails. */
-  readonly execute: (run: PipelineRun) => NodeResult;
+  /** Of a data source: the type of what it reads. */
+  readonly provider_type?: string;
+  /** Of a program that splits a text: where its inputs are in the run. */
+  readonly inputs?: Readonly<Record<string, string>>;
 }
 
 /** The first node: what it reads is named by the request. */
 export interface Datasource extends PipelineNode {
+  readonly type: "datasource";
   readonly plugin_id: string;
   readonly provider_name: string;
   readonly provider_type: string;
@@ -54,14 +59,15 @@ export const DATASOURCE_TYPES: readonly string[] =
 /** The icon of uploads in events. */
 const FILE_ICON = "https://assets.dify.ai/images/File%20Upload.svg";
 
-const uploads: Datasource = {
-  id: "d",
-  type: "datasource",
-  title: "File",
-  plugin_id: "langgenius/file",
-  provider_name: "file",
-  provider_type: "local_file",
-  execute({ context, source: { datasource_info }, origin }) {
+/** What nodes report by their type; each throws HttpError with the reason if it fails. */
+const executors: Readonly<
+  Record<PipelineNode["type"], (run: PipelineRun, node: PipelineNode) => NodeResult>
+> = {
+  datasource({ context, source: { datasource_info }, origin }, { provider_type: datasource_type }) {
+    if (datasource_type !== "local_file") {
+      const outputs = { ...datasource_info, datasource_type };
+      return { inputs: datasource_info, outputs, metadata: { datasource_info } };
+    }
     const id = String(datasource_info["related_id"]);
     const missing = knowledgeError("pipeline file missing", { id, tenant: tenantId });
     const stored = context.files.find({ id }) ?? raise(missing);
@@ -72,16 +78,11 @@ const uploads: Datasource = {
       url: `${origin}/files/${id}/file-preview?${signedQuery(id, context.now())}`,
     });
     const inputs = { ...datasource_info, icon: FILE_ICON };
-    const outputs = { file, datasource_type: "local_file" };
+    const outputs = { file, datasource_type };
     return { inputs, outputs, metadata: { datasource_info: inputs }, files: [file] };
   },
-};
 
-const extractor: PipelineNode = {
-  id: "x",
-  type: "document-extractor",
-  title: "Extract",
-  execute({ context, source, outputs: { file: document } }) {
+  "document-extractor"({ context, source, outputs: { file: document } }) {
     const id = String(source.datasource_info["related_id"]);
     return {
       inputs: { variable_selector: ["d", "file"] },
@@ -89,38 +90,24 @@ const extractor: PipelineNode = {
       outputs: { text: textOfFile(context.files.find({ id })) },
     };
   },
-};
 
-const crawler: Datasource = {
-  id: "d",
-  type: "datasource",
-  title: "Crawler",
-  plugin_id: "acme/crawler",
-  provider_name: "crawler",
-  provider_type: "website_crawl",
-  crawler: {
-    pages: 2,
-    errors: { "crawl-error": "Rate limit reached for stub-chat: 3 requests per minute" },
-  },
-  execute({ source: { datasource_info } }) {
-    const outputs = { ...datasource_info, datasource_type: "website_crawl" };
-    return { inputs: datasource_info, outputs, metadata: { datasource_info } };
-  },
-};
-
-/** Imitates a program that splits a text at a separator, or keeps it whole. */
-const splitter = (inputsOf: (run: PipelineRun) => { t: unknown; sep?: unknown }): PipelineNode => ({
-  id: "c",
-  type: "code",
-  title: "Chunks",
-  execute(run) {
-    const inputs = inputsOf(run);
+  /** Imitates a program that splits a text `t` at a separator, or keeps it whole. */
+  code(run, { inputs: places = {} }) {
+    const entries = Object.entries(places).map(([name, path]) => [name, valueAt(run, path)]);
+    const inputs = Object.fromEntries(entries) as { readonly t?: unknown; readonly sep?: unknown };
     const text = String(inputs.t ?? "");
     const separator = String(inputs.sep ?? "");
     const pieces = separator === "" ? [text] : text.split(separator);
     return { inputs, outputs: { result: pieces.map((piece) => piece.trim()).filter(Boolean) } };
   },
-});
+
+  "knowledge-index"({ outputs: { result } }) {
+    const chunks = result as readonly string[]; // of the program
+    const preview = chunks.map((content) => ({ content }));
+    const counted = { preview, qa_preview: [], total_segments: chunks.length };
+    return { inputs: { chunks }, outputs: { chunk_structure: CHUNK_STRUCTURE, ...counted } };
+  },
+};
 
 /** The settings of the last node, which are those of the knowledge base. */
 const indexing = {
@@ -139,18 +126,6 @@ const indexing = {
 
 /** The form of the documents of all pipelines. */
 export const CHUNK_STRUCTURE = "text_model";
-
-const indexer: PipelineNode = {
-  id: "k",
-  type: "knowledge-index",
-  title: "Knowledge Base",
-  execute({ outputs: { result } }) {
-    const chunks = result as readonly string[]; // of the splitter
-    const preview = chunks.map((content) => ({ content }));
-    const counted = { preview, qa_preview: [], total_segments: chunks.length };
-    return { inputs: { chunks }, outputs: { chunk_structure: CHUNK_STRUCTURE, ...counted } };
-  },
-};
 
 /** The pipeline of a knowledge base. Its draft and its published version are the same. */
 export interface Pipeline {
@@ -172,40 +147,7 @@ export interface Pipeline {
   };
 }
 
-const pipelines: readonly Pipeline[] = [
-  {
-    name: "Files",
-    description: "Splits uploaded files at a separator.",
-    icon: "📄",
-    icon_background: "#FFEAD5",
-    source: uploads,
-    nodes: [
-      extractor,
-      splitter(({ outputs, inputs }) => ({ t: outputs["text"], sep: inputs["separator"] })),
-      indexer,
-    ],
-    variable: {
-      belong_to_node_id: "shared",
-      variable: "separator",
-      max_length: 20,
-      default_value: "\n\n",
-    },
-  },
-  {
-    name: "Website",
-    description: "Keeps each page of a website as one chunk.",
-    icon: "🌐",
-    icon_background: "#E0F2FE",
-    source: crawler,
-    nodes: [splitter(({ outputs }) => ({ t: outputs["content"] })), indexer],
-    variable: {
-      belong_to_node_id: "d",
-      variable: "url",
-      max_length: 100,
-      default_value: null,
-    },
-  },
-];
+const pipelines = data as unknown as readonly Pipeline[]; // the types of JSON have no literals
 
 const datasetId = ({ name }: Pipeline) => fixedId("dataset", name);
 
@@ -261,7 +203,7 @@ function executePipeline(
   const steps: Step[] = [];
   for (const node of source.start_node_id === first.id ? [first, ...nodes] : []) {
     try {
-      const result = node.execute(run);
+      const result = executors[node.type](run, node);
       steps.push({ node, result, error: null });
       Object.assign(run.outputs, result.outputs);
     } catch (error) {

@@ -96,10 +96,7 @@ export function addUpload(
 export const downloadUrl = ({ now }: KnowledgeContext, fileId: string, origin: string): string =>
   `${origin}/files/${fileId}/file-preview?${signedQuery(fileId, now())}&as_attachment=true`;
 
-/**
- * The download of a file. A text is truncated to as many bytes as it has characters, so non-ASCII
- * texts lose their end (server §9.7).
- */
+/** The download of a file; texts have as many bytes as characters, so some lose their end (server §9.7). */
 export function fileResponse({ files }: KnowledgeContext, id: string): BytesReply | undefined {
   const file = files.find({ id });
   if (!file) return undefined;
@@ -115,10 +112,7 @@ export function fileResponse({ files }: KnowledgeContext, id: string): BytesRepl
 /** Extensions of files whose bytes are their text; those of other kinds are stored, and fail to index. */
 const TEXT_EXTENSIONS = "txt md markdown mdx html htm csv vtt properties".split(" ");
 
-/**
- * The text of a stored file in parts that are chunked separately: pages, rows. Throws
- * HttpError with the reason if there is no file, or no text in it.
- */
+/** The text of a stored file in parts to chunk separately: pages, rows. Throws HttpError if it has none. */
 export function textParts(file: StoredFileRow | undefined): readonly string[] {
   if (file?.text && "parts" in file.text) return file.text.parts;
   if (file?.text) throw knowledgeError("file unreadable", file.text);

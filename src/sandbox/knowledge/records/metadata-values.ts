@@ -14,10 +14,7 @@ export const builtInFields = [
 /** A metadata field without its knowledge base. */
 export const fieldResponse = ({ id, name, type }: FieldRow) => ({ id, name, type });
 
-/**
- * All values of a document. The built-in ones are added if there is any other value, even if they
- * are disabled (server §6).
- */
+/** All values of a document; with any other value, also the built-in ones, even disabled (server §6). */
 export function documentMetadata(
   { metadata_fields }: KnowledgeContext,
   { built_in }: DatasetRow,

@@ -174,10 +174,7 @@ function rerankHits({ dataset, query, settings }: Search, hits: readonly Hit[]):
     .sort((a, b) => b.score - a.score);
 }
 
-/**
- * Scores texts for a query from 0 to 1: the share of its words that each contains. Throws ModelError
- * for the mark `rerank-error`.
- */
+/** The share of a query's words that each text contains. Throws ModelError for the mark `rerank-error`. */
 export function rerank(query: string, texts: readonly string[]): number[] {
   const marks = new Marks(query);
   marks.fail("rerank-error");
