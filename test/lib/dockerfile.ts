@@ -1,8 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { Copy, DockerfileParser, Entrypoint, Env, From } from "dockerfile-ast";
-import type { Instruction } from "dockerfile-ast";
 
 /** A stage of a Dockerfile: its files and settings. The system and Node.js are those of this machine. */
 export interface Image {
@@ -25,9 +23,9 @@ interface Started {
 export function buildImage(file: string, context: string, place: string): Image {
   const stages = new Map<string, Image>();
   let image: Image | undefined;
-  for (const instruction of DockerfileParser.parse(readFileSync(file, "utf8")).getInstructions()) {
-    if (instruction instanceof From) {
-      const name = instruction.getBuildStage() ?? "";
+  for (const instruction of instructionsOf(readFileSync(file, "utf8"))) {
+    if (instruction.keyword === "FROM") {
+      const [, name = ""] = / as (\S+)$/i.exec(instruction.text) ?? [];
       image = baseImage(join(place, name || "image"));
       stages.set(name, image);
       continue;
@@ -53,63 +51,70 @@ interface Build {
   readonly stages: ReadonlyMap<string, Image>;
 }
 
+interface Instruction {
+  readonly keyword: string;
+  readonly text: string;
+}
+
+/** The instructions, without comments and on one line each. */
+const instructionsOf = (text: string): Instruction[] =>
+  text
+    .replace(/^\s*#.*\n/gm, "")
+    .replace(/\\\n\s*/g, "")
+    .split("\n")
+    .flatMap((line) => {
+      const [, keyword = "", rest = ""] = /^(\S+)\s+(.*\S)/.exec(line) ?? [];
+      return keyword === "" ? [] : [{ keyword: keyword.toUpperCase(), text: rest }];
+    });
+
 /** Carries out an instruction; returns which settings it changes. */
-function changeOf(instruction: Instruction, image: Image, build: Build): Partial<Image> {
-  const words = instruction.getArguments().map((argument) => argument.getValue());
-  const [first = ""] = words;
-  switch (instruction.getKeyword()) {
+function changeOf({ keyword, text }: Instruction, image: Image, build: Build): Partial<Image> {
+  switch (keyword) {
     case "LABEL":
       return {};
     case "ENV":
-      return { env: { ...image.env, ...variablesOf(instruction as Env, image.env) } };
+      return { env: { ...image.env, ...variablesOf(text, image.env) } };
     case "USER":
-      return { user: first };
+      return { user: text };
     case "WORKDIR":
-      mkdirSync(join(image.root, first), { recursive: true });
-      return { directory: resolve(image.directory, first) };
+      mkdirSync(join(image.root, text), { recursive: true });
+      return { directory: resolve(image.directory, text) };
     case "ENTRYPOINT":
-      return { entrypoint: stringsOf(instruction), command: [] };
+      return { entrypoint: stringsOf(text), command: [] };
     case "CMD":
-      return { command: stringsOf(instruction) };
+      return { command: stringsOf(text) };
     case "COPY":
-      copy(instruction as Copy, image, build);
+      copy(text, image, build);
       return {};
     case "RUN": {
-      const line = instruction.getRawArgumentsContent()?.replace(/\\\n/g, "") ?? "";
-      const { status, output } = runIn(image, { args: ["/bin/sh", "-c", line] });
-      if (status !== 0) throw new Error(`RUN ${line}: exit code ${status}\n${output}`);
+      const { status, output } = runIn(image, { args: ["/bin/sh", "-c", text] });
+      if (status !== 0) throw new Error(`RUN ${text}: exit code ${status}\n${output}`);
       return {};
     }
     default:
-      throw new Error(`the test cannot carry out ${instruction.getKeyword()}`);
+      throw new Error(`the test cannot carry out ${keyword}`);
   }
 }
 
-const variablesOf = (instruction: Env, env: Readonly<Record<string, string>>) =>
+/** `A=b C=$A` as variables; values in quotes would be read wrongly. */
+const variablesOf = (text: string, env: Readonly<Record<string, string>>) =>
   Object.fromEntries(
-    instruction
-      .getProperties()
-      .map((property) => [
-        property.getName(),
-        (property.getValue() ?? "").replace(/\$\{?(\w+)\}?/g, (_, name: string) => env[name] ?? ""),
-      ]),
+    [...text.matchAll(/(\w+)=([^\s"']*)/g)].map(([, name = "", value = ""]) => [
+      name,
+      value.replace(/\$\{?(\w+)\}?/g, (_, other: string) => env[other] ?? ""),
+    ]),
   );
 
-/** The words of an instruction in JSON; the form for a shell would not pass signals on. */
-function stringsOf(instruction: Instruction): string[] {
-  const strings = (instruction as Entrypoint).getJSONStrings().map((text) => text.getJSONValue());
-  if (strings.length === 0) throw new Error(`${instruction.getKeyword()} is not JSON`);
-  return strings;
-}
+/** The words of an instruction in JSON; the form for a shell, which would not pass signals on, is invalid. */
+const stringsOf = (text: string) => JSON.parse(text) as string[];
 
 /** Copies one file or the contents of one directory, as COPY does. */
-function copy(instruction: Copy, { root }: Image, { context, stages }: Build): void {
-  const from = instruction.getFlags().find((flag) => flag.getName() === "from");
-  const source = from === undefined ? context : stages.get(from.getValue() ?? "")?.root;
-  const [pattern = "", to = "", ...others] = instruction
-    .getArguments()
-    .map((argument) => argument.getValue());
-  if (source === undefined || others.length > 0) throw new Error(instruction.toString());
+function copy(text: string, { root }: Image, { context, stages }: Build): void {
+  const words = text.split(/\s+/);
+  const from = words[0]?.startsWith("--from=") ? words.shift()?.slice("--from=".length) : undefined;
+  const source = from === undefined ? context : stages.get(from)?.root;
+  const [pattern = "", to = "", ...others] = words;
+  if (source === undefined || others.length > 0) throw new Error(`COPY ${text}`);
   const folder = join(source, dirname(pattern));
   const name = new RegExp(
     `^${pattern.replace(/^.*\//, "").replaceAll(".", "\\.").replaceAll("*", ".*")}$`,
