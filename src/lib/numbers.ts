@@ -17,15 +17,6 @@ export function groupDigits(number: number): string {
   return sign + [digits.slice(0, first), ...groups].filter(Boolean).join(",");
 }
 
-/**
- * The percentile by nearest rank (definition 1 of Hyndman and Fan, "Sample Quantiles in Statistical
- * Packages", 1996; SQL's percentile_disc): the smallest value that at least `percent` of all values do
- * not exceed, so it is always one of them. `percent` is a whole number, so ranks are exact. Null without
- * values.
- */
-export const percentile = (sorted: Float64Array, percent: number): number | null =>
-  sorted[Math.ceil((percent * sorted.length) / 100) - 1] ?? null;
-
 const byteUnits: Readonly<Record<string, number>> = {
   B: 1,
   KB: 1e3,

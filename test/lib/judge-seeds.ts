@@ -1,6 +1,6 @@
 /** Judges with a known bias: what a calibration says about them. */
 import { join } from "node:path";
-import { biasesOf } from "../../src/commands/measure/suites/judging/agreement.ts";
+import { biasesOf } from "../../src/lib/statistics/judge-agreement.ts";
 import { readAnswerRules } from "../../src/sandbox/apps/definitions/read-rules.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
 import { fixedNumber } from "../../src/sandbox/protocol/ids.ts";

@@ -1,4 +1,4 @@
-import { percentile } from "../../../lib/numbers.ts";
+import { percentile } from "../../../lib/statistics/averages.ts";
 import { counted, countCharacters } from "../../../lib/text.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import { type Part, splitText } from "../../../splitting/split.ts";

@@ -4,7 +4,8 @@ import type { ConditionField, FieldKind, Scope } from "../../conditions/index.ts
 import type { BaselineComparison } from "./baseline.ts";
 import type { evalParams } from "./command.ts";
 import type { SearchVariant } from "./matrix.ts";
-import { costs, isLatency, isMetric, metricNames } from "./metrics.ts";
+import { metricNames } from "../../../lib/statistics/ranking-metrics.ts";
+import { costs, isLatency, isMetric } from "./metrics.ts";
 import type { VariantResult } from "./search.ts";
 
 const defaultCutoffs = [1, 3, 5, 10];

@@ -5,8 +5,8 @@ import type { Document } from "../../../operations/documents.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { countedDocuments, storedValues, syncFields } from "../../kb/documents/index.ts";
-import { firstRank, metricsOf } from "./metrics.ts";
-import type { Ranking } from "./metrics.ts";
+import { firstRank, metricsOf } from "../../../lib/statistics/ranking-metrics.ts";
+import type { Ranking } from "../../../lib/statistics/ranking-metrics.ts";
 import type { Quotation, Question } from "./questions.ts";
 
 /** A document that a question expects. */

@@ -1,21 +1,15 @@
 import { groupBy } from "../../../lib/collect.ts";
-import { percentile, sum } from "../../../lib/numbers.ts";
+import { sum } from "../../../lib/numbers.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { compareWords } from "./answers/index.ts";
 import { usualSimilarity } from "../suite-file/index.ts";
 import type { TestResult } from "./results.ts";
 import { questionsOf } from "./run-tests.ts";
-import {
-  countRepeats,
-  isDoubtful,
-  judgeSuite,
-  mayBeCached,
-  neededDesign,
-  suitePower,
-  testPower,
-  totalPasses,
-} from "./verdict/index.ts";
-import { medianInterval } from "../../../lib/statistics/pass-rates.ts";
+import { countRepeats, isDoubtful, judgeSuite, mayBeCached } from "./verdict/index.ts";
+import { median } from "../../../lib/statistics/averages.ts";
+import { medianInterval } from "../../../lib/statistics/intervals.ts";
+import { totalPasses } from "../../../lib/statistics/pass-rates.ts";
+import { neededDesign, suitePower, testPower } from "../../../lib/statistics/power.ts";
 import type { SuiteVerdict, TestPair, VerdictOptions } from "./verdict/index.ts";
 
 /**
@@ -240,15 +234,12 @@ function shiftOf(
     const [earlier, now] = [before[figure], after[figure]];
     return earlier === null || now === null ? [] : [{ before: earlier, now }];
   });
-  const before = medianOf(known.map((pair) => pair.before));
-  const now = medianOf(known.map((pair) => pair.now));
+  const before = median(known.map((pair) => pair.before));
+  const now = median(known.map((pair) => pair.now));
   if (before === null || now === null) return null;
   const ratios = known.flatMap((pair) => (pair.before > 0 ? [pair.now / pair.before] : []));
   return { before, now, ratio: isInterleaved ? medianInterval(ratios, RATIO_LEVEL) : null };
 }
-
-const medianOf = (values: readonly number[]): number | null =>
-  percentile(Float64Array.from(values).sort(), 50);
 
 /** `226 of 300 runs passed, 283 of 300 before (p = 2.1e-9)` */
 export const suiteText = ({ p, before, now }: SuiteComparison): string =>

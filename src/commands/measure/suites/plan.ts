@@ -8,8 +8,8 @@ import type { testPlanParams } from "./command.ts";
 import { readSuite } from "../suite-file/index.ts";
 import { testNameOf } from "./plan-runs.ts";
 import { readSavedResults } from "./saved-results.ts";
-import { neededDesign, suitePower, testPower } from "./verdict/index.ts";
-import type { Design } from "./verdict/index.ts";
+import { neededDesign, suitePower, testPower } from "../../../lib/statistics/power.ts";
+import type { Design } from "../../../lib/statistics/power.ts";
 
 /** The share of passes of a test that is not known, the chance of finding a change, and the level. */
 const defaults = { rate: 0.9, power: 0.8, level: 0.05 };

@@ -1,6 +1,6 @@
 import type { CliError } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
-import { percentile } from "../../../lib/numbers.ts";
+import { median } from "../../../lib/statistics/averages.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, shortened } from "../../../lib/text.ts";
 import type { LiveItem, LiveItems, ProgressStep, TextLine } from "../../../output/report-model.ts";
@@ -79,7 +79,7 @@ function statusOf(
 }
 
 const medianOf = (values: readonly (number | null)[]): number | null =>
-  percentile(Float64Array.from(values.filter((value) => value !== null)).sort(), 50);
+  median(values.filter((value) => value !== null));
 
 const digest = (answer: string): string => sha256(answer).slice(0, 16);
 

@@ -1,4 +1,5 @@
-import { formatSeconds, groupDigits, percentile, sum } from "../../../lib/numbers.ts";
+import { formatSeconds, groupDigits, sum } from "../../../lib/numbers.ts";
+import { percentile } from "../../../lib/statistics/averages.ts";
 import { counted } from "../../../lib/text.ts";
 import { openWordDiff } from "../../../lib/word-diff.ts";
 import type { WordDiff } from "../../../lib/word-diff.ts";

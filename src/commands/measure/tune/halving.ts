@@ -1,5 +1,6 @@
 import { sha256 } from "../../../lib/sha256.ts";
-import { seededRandom } from "../../../lib/numbers.ts";
+import { seededRandom, sum } from "../../../lib/numbers.ts";
+import { mean } from "../../../lib/statistics/averages.ts";
 import { comparePairs } from "../eval/index.ts";
 import type { SettingsComparison } from "../eval/index.ts";
 
@@ -66,7 +67,7 @@ export function searchesOf(lists: number, rounds: readonly Round[], proof: numbe
     return Math.min(lists, arms) * (questions - before);
   });
   const last = rounds.at(-1)?.questions ?? 0;
-  return asked.reduce((sum, each) => sum + each, 0) + last + 2 * proof;
+  return sum(asked) + last + 2 * proof;
 }
 
 /** The parts, with as many of their questions as `most` searches allow; undefined if these are too few. */
@@ -141,7 +142,7 @@ function gainOf<A>(arm: A, today: A, keys: readonly string[], { valueOf }: Trial
     const [now, before] = [valueOf(arm, key), valueOf(today, key)];
     return now === undefined || before === undefined ? [] : [now - before];
   });
-  return gains.length === 0 ? -1 : gains.reduce((sum, each) => sum + each, 0) / gains.length;
+  return mean(gains) ?? -1;
 }
 
 function verdictOf(comparison: SettingsComparison | undefined): TuneFinding<unknown>["verdict"] {

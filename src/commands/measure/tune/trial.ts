@@ -1,5 +1,6 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import type { Journal } from "../../../lib/journal.ts";
+import { mean, median } from "../../../lib/statistics/averages.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { waitOnRateLimit } from "../../kb/documents/index.ts";
 import { ratedAnswer, searchRecords } from "../eval/index.ts";
@@ -159,12 +160,11 @@ function timeLimit({ max_minutes = Infinity }: TuneInput, elapsed: () => number)
 }
 
 function figuresFrom(points: readonly Point[], seconds: readonly number[]): ArmFigures {
-  const times = seconds.toSorted((a, b) => a - b);
   return {
     questions: points.length,
-    value: meanOf(points.map(({ value }) => value)),
-    characters: meanOf(points.map(({ characters }) => characters)),
-    seconds: times[Math.ceil(times.length / 2) - 1] ?? null,
+    value: mean(points.map(({ value }) => value)),
+    characters: mean(points.map(({ characters }) => characters)),
+    seconds: median(seconds),
   };
 }
 
@@ -177,7 +177,7 @@ function lengthFor(lists: readonly Points[], characters: number): number {
   const lengths = [...new Set(lists.flatMap((points) => points.map((each) => each.characters)))];
   lengths.sort((a, b) => a - b);
   const fits = (longest: number) =>
-    (meanOf(lists.map((points) => within(points, longest)?.characters ?? 0)) ?? 0) <=
+    (mean(lists.map((points) => within(points, longest)?.characters ?? 0)) ?? 0) <=
     characters + 1e-6;
   let [low, high] = [0, lengths.length - 1];
   while (low < high) {
@@ -187,9 +187,6 @@ function lengthFor(lists: readonly Points[], characters: number): number {
   }
   return low === lengths.length - 1 ? Infinity : (lengths[low] ?? Infinity);
 }
-
-const meanOf = (values: readonly number[]): number | null =>
-  values.length === 0 ? null : values.reduce((sum, each) => sum + each, 0) / values.length;
 
 /** The measure after each chunk of a list. */
 function pointsOf(

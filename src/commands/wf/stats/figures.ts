@@ -1,4 +1,5 @@
-import { percentile, sum } from "../../../lib/numbers.ts";
+import { sum } from "../../../lib/numbers.ts";
+import { percentile } from "../../../lib/statistics/averages.ts";
 import { shortened } from "../../../lib/text.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { LoggedRun } from "../logs/index.ts";

@@ -1,4 +1,4 @@
-import { percentile } from "../../../lib/numbers.ts";
+import { percentile } from "../../../lib/statistics/averages.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { Form } from "../../../runs/outcome.ts";

@@ -4,8 +4,13 @@ import { left, literal, right } from "../../../../output/report-model.ts";
 import type { Cell, Report, Section } from "../../../../output/report-model.ts";
 import type { Judgement } from "../answers/index.ts";
 import { intervalText, passRate } from "../../../../lib/statistics/pass-rates.ts";
-import { agreementOf, bestThreshold, biasesOf, kappaOf } from "./agreement.ts";
-import type { Agreement, Kappa } from "./agreement.ts";
+import {
+  agreementOf,
+  bestThreshold,
+  biasesOf,
+  kappaOf,
+} from "../../../../lib/statistics/judge-agreement.ts";
+import type { Agreement, Kappa } from "../../../../lib/statistics/judge-agreement.ts";
 
 /** Ways to give an answer to its judge, which should make no difference. */
 export type JudgedWay = "usual" | "reversed" | "padded";

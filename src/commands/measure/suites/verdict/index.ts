@@ -1,11 +1,2 @@
-export {
-  countRepeats,
-  isDoubtful,
-  judgeSuite,
-  mayBeCached,
-  neededDesign,
-  suitePower,
-  testPower,
-  totalPasses,
-} from "./verdict.ts";
-export type { Design, SuiteVerdict, TestPair, VerdictOptions } from "./verdict.ts";
+export { countRepeats, isDoubtful, judgeSuite, mayBeCached } from "./verdict.ts";
+export type { SuiteVerdict, TestPair, VerdictOptions } from "./verdict.ts";

@@ -1,15 +1,10 @@
 import { groupBy } from "../../../../lib/collect.ts";
-import { sum } from "../../../../lib/numbers.ts";
-import {
-  quantile,
-  binomial,
-  correctedTails,
-  fewerInAll,
-  fisherFewer,
-  normalBelow,
-  studentBelow,
-} from "../../../../lib/statistics/pass-rates.ts";
-import type { Passes, Tail } from "../../../../lib/statistics/pass-rates.ts";
+import { fallAmong } from "../../../../lib/statistics/differences-of-times.ts";
+import { fewerInAll, fisherFewer } from "../../../../lib/statistics/exact-tests.ts";
+import type { Tail } from "../../../../lib/statistics/exact-tests.ts";
+import { correctedTails } from "../../../../lib/statistics/multiple-tests.ts";
+import { totalPasses } from "../../../../lib/statistics/pass-rates.ts";
+import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
 
 /** What two runs of one test gave. */
 export interface TestPair {
@@ -105,28 +100,10 @@ function timesOf(pairs: readonly TestPair[]) {
   if (count <= MIN_HISTORY) return undefined;
   const known = pairs.filter((pair) => pair.earlier.length === count);
   const earlier = Array.from({ length: count }, (_, run) =>
-    logOdds(totalPasses(known.flatMap((pair) => pair.earlier[run] ?? []))),
+    totalPasses(known.flatMap((pair) => pair.earlier[run] ?? [])),
   );
-  const mean = sum(earlier) / count;
-  const variance = sum(earlier.map((each) => (each - mean) ** 2)) / (count - 1);
-  // The interval for one more observation, on the scale of log odds.
-  const error = Math.sqrt(variance * (1 + 1 / count));
-  const now = logOdds(totalPasses(known.map((pair) => pair.now)));
-  const sure = now < mean ? 0 : 1;
-  const p = error === 0 ? sure : studentBelow((now - mean) / error, count - 1);
-  // By this ratio the odds of a pass may be lower at a bad time.
-  return { p, odds: Math.exp(-2 * error) };
+  return fallAmong(earlier, totalPasses(known.map((pair) => pair.now)));
 }
-
-/** Half a run more on each side keeps those finite that all passed. */
-const logOdds = ({ passes, runs }: Passes): number =>
-  Math.log((passes + 0.5) / (runs - passes + 0.5));
-
-/** The passes and runs of several together. */
-export const totalPasses = (all: readonly Passes[]): Passes => ({
-  passes: sum(all.map(({ passes }) => passes)),
-  runs: sum(all.map(({ runs }) => runs)),
-});
 
 /** A run of a test, as far as it counts for a comparison. */
 export interface CountedRun {
@@ -191,72 +168,3 @@ const passesOf = (runs: readonly CountedRun[]): Passes => ({
   passes: runs.filter(({ status }) => status === "passed").length,
   runs: runs.length,
 });
-
-/** How a change is looked for. */
-export interface Design {
-  /** Runs of each test, in both runs of the suite. */
-  readonly repeat: number;
-  /** How often a test is asked again that misses what it passed. */
-  readonly confirm: number;
-  /** The chance of a false alarm for all tests together. */
-  readonly level: number;
-}
-
-/**
- * The chance of finding that all tests have fallen by `drop`, from these shares of passes: normal, with
- * continuity correction.
- */
-export function suitePower(
-  rates: readonly number[],
-  drop: number,
-  { repeat, level }: Design,
-): number {
-  const all = 2 * repeat;
-  const tests = rates.map((before) => {
-    const now = Math.max(0, before - drop);
-    const spread = repeat * (before * (1 - before) + now * (1 - now));
-    const passes = repeat * (before + now);
-    const tables = all * passes - (spread + passes ** 2);
-    return {
-      mean: (repeat * (now - before)) / 2,
-      variance: spread / 4,
-      unchanged: tables / (4 * (all - 1)),
-    };
-  });
-  const [mean, variance, unchanged] = (["mean", "variance", "unchanged"] as const).map((key) =>
-    sum(tests.map((test) => test[key])),
-  );
-  const limit = quantile(level / 2) * Math.sqrt(unchanged ?? 0) - 0.5;
-  const error = Math.sqrt(variance ?? 0);
-  if (error > 0) return normalBelow((limit - (mean ?? 0)) / error);
-  return (mean ?? 0) <= limit ? 1 : 0;
-}
-
-/**
- * The chance of finding that a test that always passed now passes with this rate, if it is the only one that is
- * asked again.
- */
-export function testPower(rate: number, { repeat, confirm, level }: Design): number {
-  const before = { passes: repeat, runs: repeat };
-  const found = Array.from({ length: confirm + 1 }, (_, passes) => {
-    const isFound = fisherFewer(before, { passes, runs: confirm }).p <= level / 2;
-    return isFound ? binomial(confirm, passes, rate) : 0;
-  });
-  return (1 - rate ** repeat) * sum(found);
-}
-
-/** Repeats beyond which no plan is made. */
-const MAX_REPEAT = 1000;
-
-/** The fewest repeats with which `power` reaches its aim, each doubtful test asked as often again, or 5 times. */
-export function neededDesign(
-  power: (design: Design) => number,
-  aim: number,
-  level: number,
-): Design | undefined {
-  for (let repeat = 1; repeat <= MAX_REPEAT; repeat++) {
-    const design = { repeat, confirm: Math.max(5, repeat), level };
-    if (power(design) >= aim) return design;
-  }
-  return undefined;
-}

@@ -1,12 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { metricsOf } from "../../../src/commands/measure/eval/metrics.ts";
+import { metricsOf } from "../../../src/lib/statistics/ranking-metrics.ts";
 import { rateRecords } from "../../../src/commands/measure/eval/rating.ts";
 import type { SearchRecord } from "../../../src/operations/knowledge.ts";
-import {
-  bootstrapInterval,
-  neededQuestions,
-  randomizationTest,
-} from "../../../src/commands/measure/eval/comparison.ts";
 import { seededRandom } from "../../../src/lib/numbers.ts";
 
 describe("metrics", () => {
@@ -20,6 +15,19 @@ describe("metrics", () => {
     );
     // best order 3 3 3 2 2 2 1: 3 + 1.89279 + 1.5 + 0.86135 + 0.77371 + 0.71241 + 0.33333 = 9.07359; found 8.31875
     expect(ndcg).toBeCloseTo(8.318_753 / 9.073_596, 5);
+  });
+
+  // C. D. Manning, P. Raghavan and H. Schütze, "Introduction to Information Retrieval", 2008, exercise 8.8: eight
+  // documents are relevant; as in trec_eval, those that are not found count as 0.
+  test("a ranking of the textbook", () => {
+    const ranking = "RRNNNNNNRNRNNNRNNNNR";
+    const grades = [...ranking].map((each) => Number(each === "R"));
+    const found = grades.flatMap((grade, index) => (grade > 0 ? [index + 1] : []));
+    const judged = [...grades, 1, 1];
+    const places = [...found, Infinity, Infinity];
+    const figures = metricsOf({ grades, judged, places, threshold: 1 }, [20]);
+    expect(figures).toMatchObject({ "precision@20": 0.3, "recall@20": 0.75, mrr: 1 });
+    expect(figures["map"]).toBeCloseTo((1 + 1 + 3 / 9 + 4 / 11 + 5 / 15 + 6 / 20) / 8, 12);
   });
 
   test("1,000 random rankings agree with the definitions", () => {
@@ -116,45 +124,3 @@ function byDefinition(
   found["mrr"] = close(first === 0 ? 0 : 1 / first);
   return found;
 }
-
-describe("the paired randomization test", () => {
-  test.each<[string, readonly number[], object]>([
-    ["three falls: 1 of 8 signs is as low", [-1, -1, -1], { lower: 1 / 8, either: 2 / 8 }],
-    ["equal questions do not count", [0, 0, -1, 0], { difference: -1 / 4, lower: 1 / 2 }],
-    // sums of ±1 ±2: -3 -1 1 3
-    ["a rise and a fall", [2, -1], { lower: 3 / 4, higher: 2 / 4, either: 1 }],
-    ["nothing", [], { difference: 0, lower: 1, higher: 1, either: 1 }],
-    ["13 falls", Array.from({ length: 13 }, () => -0.1), { lower: 1 / 8192 }],
-    ["30 falls: none of 9,999 samples is as low", Array(30).fill(-0.1), { lower: 1 / 10_000 }],
-  ])("%s", (_, differences, wanted) => {
-    expect(randomizationTest(differences)).toMatchObject(wanted);
-  });
-
-  test("the same differences get the same figures", () => {
-    const differences = Array.from({ length: 40 }, (_, index) => Math.sin(index));
-    expect(randomizationTest(differences)).toEqual(randomizationTest(differences));
-  });
-});
-
-test("a bootstrap interval holds the mean of its values, and is a point for equal ones", () => {
-  expect(bootstrapInterval([0.5, 0.5, 0.5])).toEqual({ low: 0.5, high: 0.5 });
-  expect(bootstrapInterval([1])).toBeNull();
-  // The mean of 400 ones and 400 zeros varies with a deviation of 0.5 / √800 = 0.01768: 0.5 ± 0.0346
-  const { low, high } = bootstrapInterval(Array.from({ length: 800 }, (_, index) => index % 2)) ?? {
-    low: 0,
-    high: 0,
-  };
-  expect(low).toBeCloseTo(0.4654, 1);
-  expect(high).toBeCloseTo(0.5346, 1);
-});
-
-test.each([
-  // Half of 40 questions differ by ±1: variance 20/39 = 0.51282; (1.6449 + 0.8416)² × 0.51282 / 0.05² = 1268.2
-  [Array.from({ length: 40 }, (_, index) => [1, 0, -1, 0][index % 4] ?? 0), 0.05, 1269],
-  // One of ten comparisons: (2.5758 + 0.8416)² × 0.51282 / 0.05² = 2395.7
-  [Array.from({ length: 40 }, (_, index) => [1, 0, -1, 0][index % 4] ?? 0), 0.005, 2396],
-  [[0.2, 0.2], 0.05, null],
-  [[0.2], 0.05, null],
-])("questions needed", (differences, level, wanted) => {
-  expect(neededQuestions(differences, 0.05, level)).toBe(wanted);
-});

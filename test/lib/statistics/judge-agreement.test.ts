@@ -1,10 +1,6 @@
 /** Figures of calibrations against published tables; each expected value is from the source named. */
 import { expect, test } from "vitest";
-import {
-  bestThreshold,
-  biasesOf,
-  kappaOf,
-} from "../../../src/commands/measure/suites/judging/agreement.ts";
+import { bestThreshold, biasesOf, kappaOf } from "../../../src/lib/statistics/judge-agreement.ts";
 
 // Both pass; only people, only the judge; both fail.
 test.each<[string, readonly [number, number, number, number], readonly number[] | null]>([

@@ -1,8 +1,11 @@
 /** How well a judge agrees with people. Formulas and sources: docs/test-suites.md. */
-import { holm, NORMAL_95, signTest } from "../../../../lib/statistics/pass-rates.ts";
+import { sum } from "../numbers.ts";
+import { NORMAL_95 } from "./distributions.ts";
+import { signTest } from "./exact-tests.ts";
+import { holm } from "./multiple-tests.ts";
 
 /** An answer that people and a judge have marked. */
-export interface Marked {
+interface Marked {
   readonly isGood: boolean;
   readonly passed: boolean;
 }
@@ -50,7 +53,7 @@ export function kappaOf({ good, bad, false_passes, false_fails }: Agreement): Ka
 }
 
 /** A score that an answer got from a judge. */
-export interface Scored {
+interface Scored {
   readonly isGood: boolean;
   readonly score: number;
 }
@@ -91,7 +94,7 @@ interface ScoreCount {
 /** The lowest of the best thresholds. */
 function fitted(all: readonly ScoreCount[]): number | undefined {
   const counts = all.filter((each) => each.good + each.bad > 0);
-  const total = (kind: "good" | "bad") => counts.reduce((sum, each) => sum + each[kind], 0);
+  const total = (kind: "good" | "bad") => sum(counts.map((each) => each[kind]));
   const [good, bad] = [total("good"), total("bad")];
   let [false_passes, false_fails] = [bad, 0];
   let best: { readonly at: number; readonly kappa: number } | undefined;
