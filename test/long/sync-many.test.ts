@@ -1,7 +1,5 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { SourceDocument } from "../../src/commands/kb/changes/change.ts";
-import { SourceReader } from "../../src/commands/kb/changes/read-ahead.ts";
 import { contentsOf, write } from "../lib/directory.ts";
 import { fastClock } from "../lib/fast-clock.ts";
 import { testSandbox } from "../lib/sandbox.ts";
@@ -54,48 +52,4 @@ test("--no-wait marks documents while others are sent", async () => {
   const last = paths.findLastIndex((path) => path.endsWith("/create-by-text"));
   expect(mark).toBeGreaterThan(0);
   expect(mark).toBeLessThan(last);
-});
-
-/** A reader of sources with these sizes, and the locations that it has read. */
-function readerOf(sizes: readonly number[]) {
-  const read: string[] = [];
-  const sources = sizes.map((size, at): SourceDocument => ({
-    path: `${at}`,
-    name: `${at}`,
-    kind: "text",
-    location: `${at}`,
-    hash: null,
-    size,
-    metadata: {},
-  }));
-  const reader = new SourceReader(sources, {
-    async read(path) {
-      read.push(path);
-      if (path === "1") throw new Error("no such file");
-      return new TextEncoder().encode(path);
-    },
-  });
-  const at = async (index: number) =>
-    new TextDecoder().decode(await reader.read(sources[index] as SourceDocument));
-  return { at, read };
-}
-
-test("small sources are read together, each once", async () => {
-  const { at, read } = readerOf(Array.from({ length: 20 }, () => 100));
-  expect(await at(0)).toBe("0");
-  expect(read).toHaveLength(16);
-  await expect(at(1)).rejects.toThrow("no such file");
-  for (let index = 2; index < 16; index++) expect(await at(index)).toBe(`${index}`);
-  expect(read).toHaveLength(16);
-  expect(await at(16)).toBe("16");
-  expect(read).toHaveLength(20);
-});
-
-test("a large source is read alone, and one that is sent again is read again", async () => {
-  const { at, read } = readerOf([10 * 2 ** 20, 100, 10 * 2 ** 20, 100]);
-  await at(0);
-  expect(read).toEqual(["0", "1"]);
-  await at(2);
-  await at(2);
-  expect(read).toEqual(["0", "1", "2", "3", "2"]);
 });

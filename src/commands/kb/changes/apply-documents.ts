@@ -1,7 +1,7 @@
 import type { OnSent } from "../../../api/sent-bytes.ts";
 import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { ApiError, CliError } from "../../../errors.ts";
+import { CliError, ignoring } from "../../../errors.ts";
 import { deleteDocument } from "../../../operations/documents.ts";
 import {
   isDone,
@@ -19,7 +19,6 @@ import { newOwners } from "./owners.ts";
 import { newMarker } from "./marker.ts";
 import type { Marker } from "./marker.ts";
 import type { DocumentFlags } from "./params.ts";
-import { SourceReader } from "./read-ahead.ts";
 import { countEnded, countOf, countSent, deleteActions, largeFile } from "./tally.ts";
 import { progressOf, updateActions, uploadActions, withoutRequest } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";
@@ -84,7 +83,6 @@ class DocumentRun {
   readonly #tools: RunTools;
   /** The rate limit after which nothing more is sent. */
   #limit: CliError | undefined;
-  #reader: SourceReader;
   readonly marker: Marker;
   /** Documents that were being indexed when last looked at. */
   readonly #indexing: SentDocument[] = [];
@@ -92,7 +90,6 @@ class DocumentRun {
 
   constructor(tools: RunTools) {
     this.#tools = tools;
-    this.#reader = new SourceReader([], tools.context.host.files);
     this.#owners = newOwners([...tools.target.documents, ...tools.changes]);
     // Should it fail, the write of their hashes fails in the same way.
     const mark = (sent: readonly SentDocument[]) => this.#try(() => this.#write(sent, pendingOf));
@@ -170,8 +167,6 @@ class DocumentRun {
       [changes.filter((change) => !isLater(change)), this.#tools.limiter],
       [changes.filter(isLater), 1],
     ] as const;
-    const order = groups.flatMap(([group]) => group.flatMap(({ source }) => source ?? []));
-    this.#reader = new SourceReader(order, context.host.files);
     for (const [group, limit] of groups) {
       for await (const { result, marked } of mapConcurrent(group, limit, send)) {
         if (!isSent(result)) yield result;
@@ -301,7 +296,7 @@ class DocumentRun {
 
   async #send(change: DocumentChange, replace: boolean, onSent: OnSent) {
     const { context, target } = this.#tools;
-    const to = { target, reader: this.#reader, onSent };
+    const to = { target, onSent };
     const sent = await this.#attempt(change, () => sendDocument(change, replace, to, context));
     return (isSent(sent) && this.#owners.taken(sent)) || sent;
   }
@@ -312,10 +307,7 @@ class DocumentRun {
     return this.#attempt<Change>(change, async () => {
       const lost = this.#owners.lost(change);
       if (lost) return lost;
-      await context.api.call(deleteDocument, input).catch((error: unknown) => {
-        const isDeleted = error instanceof ApiError && error.kind === "not-found";
-        if (!isDeleted) throw error;
-      });
+      await context.api.call(deleteDocument, input).catch(ignoring("not-found")); // deleted already
       target.journal?.settled(change.name);
       return rowOf(change);
     });

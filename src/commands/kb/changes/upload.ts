@@ -13,7 +13,6 @@ import type { Context } from "../../task/command-spec.ts";
 import { replaceFile, ruleFor, ruleOf, storedFile, syncFields } from "../documents/index.ts";
 import type { DocumentState, FieldValues, KbSettings } from "../documents/index.ts";
 import type { Change, DocumentChange, SourceDocument } from "./change.ts";
-import type { SourceReader } from "./read-ahead.ts";
 import { uploadActions } from "./tally.ts";
 
 /** The knowledge base that documents are sent to. */
@@ -55,10 +54,9 @@ export interface SentDocument {
   readonly note: string | null;
 }
 
-/** Where and from what content is sent. */
+/** Where a content is sent. */
 interface Sending extends Pick<CallOptions, "onSent"> {
   readonly target: UploadTarget;
-  readonly reader: SourceReader;
 }
 
 /**
@@ -68,7 +66,7 @@ interface Sending extends Pick<CallOptions, "onSent"> {
 export async function sendDocument(
   change: DocumentChange,
   replace: boolean,
-  { target, reader, onSent }: Sending,
+  { target, onSent }: Sending,
   context: Context,
 ): Promise<SentDocument> {
   const source = change.source as SourceDocument; // every create and update has one
@@ -78,7 +76,7 @@ export async function sendDocument(
     readonly doc_form?: "text_model";
     readonly process_rule?: typeof automaticProcessRule;
   };
-  const { bytes, text } = await readContent(source, reader);
+  const { bytes, text } = await readContent(source, context);
   const hash = sha256(bytes);
   const { name, exported } = source;
   const file = { path: source.location, name, bytes };
@@ -147,8 +145,9 @@ export const isUpload = ({ change }: SentDocument): boolean =>
   uploadActions.includes(change.action);
 
 /** Reads a source once, so that the hash is that of what is sent. Throws usage. */
-async function readContent(source: SourceDocument, reader: SourceReader) {
-  const bytes = await reader.read(source).catch((error: unknown) => {
+async function readContent(source: SourceDocument, { host: { files } }: Context) {
+  const read = source.read ?? (() => files.read(source.location));
+  const bytes = await read().catch((error: unknown) => {
     if (error instanceof CliError) throw error; // interrupted
     throw usage(`failed to read the file: ${reasonOf(error)}`, undefined, { cause: error });
   });
