@@ -42,7 +42,7 @@ export async function* pruneSnapshots(
     if (all.length === 0) throw notFound(`no snapshot found in ${directory}`);
     const timeZone = context.options.timeZone();
     // Their time is not the true one, so no rule can tell whether they are to go.
-    const later = all.filter((snapshot) => isLater(snapshot, context));
+    const later = all.filter((snapshot) => isLater(snapshot, context.host.now()));
     const kept = new Map(later.map((snapshot) => [snapshot, "later than now"]));
     const timed = all.filter((snapshot) => !kept.has(snapshot));
     for (const own of groupBy(timed, ({ kb }) => `${kb.base_url} ${kb.id}`).values())

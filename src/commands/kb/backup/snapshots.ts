@@ -85,18 +85,57 @@ export function snapshotById(
 const MAX_SKEW_MS = 60_000;
 
 /** Is the time of a snapshot later than now, so that some clock is wrong? */
-export const isLater = ({ taken_at }: Pick<Snapshot, "taken_at">, { host }: Context): boolean =>
-  Date.parse(taken_at) > host.now().getTime() + MAX_SKEW_MS;
+export const isLater = ({ taken_at }: Pick<Snapshot, "taken_at">, now: Date): boolean =>
+  Date.parse(taken_at) > now.getTime() + MAX_SKEW_MS;
 
 /** What a restore takes; those after a command only serve to undo it. */
 export const isComplete = ({ partial, note = "" }: Pick<Snapshot, "partial" | "note">): boolean =>
   partial === undefined && !note.startsWith("after ");
 
+/** What a restore can take of the snapshots of a knowledge base. */
+type Choice =
+  /** The newest complete one; `last` is the newest of all, which it passes over if that is another. */
+  | {
+      readonly kind: "certain" | "later than now";
+      readonly chosen: Snapshot;
+      readonly last: Snapshot;
+    }
+  /** What cannot be read may be newer than the chosen one. */
+  | { readonly kind: "unread"; readonly unread: BadSnapshot; readonly chosen: Snapshot | undefined }
+  | { readonly kind: "none complete"; readonly last: Snapshot }
+  | { readonly kind: "none so old" };
+
 /**
- * The snapshot to restore: that of an ID, or the newest complete one of a knowledge base, up to a time. Without a
- * time, those after a command only serve to undo it. Servers that were made from one database have the same IDs:
- * then it is one of the server of this line. Says which one it is, and throws usage where that is not certain; `lineOf`
- * makes the line that takes a certain one.
+ * Chooses the newest complete snapshot of a knowledge base, up to a time in ms, and says whether that is certain; pure.
+ * Without a time, those after a command only serve to undo it.
+ */
+export function chooseSnapshot(
+  { snapshots, bad }: StoredSnapshots,
+  until: number | undefined,
+  now: Date,
+): Choice {
+  const upTo = snapshots.filter(({ taken_at }) => Date.parse(taken_at) <= (until ?? Infinity));
+  const isWanted = (each: Snapshot) =>
+    until === undefined ? isComplete(each) : each.partial === undefined;
+  const [chosen, last] = [upTo.findLast(isWanted), upTo.at(-1)];
+  const from = chosen ? secondOf(orderOf(chosen)) : "";
+  const to = until === undefined ? "9" : secondOf(new Date(until).toISOString());
+  // A name shows the order: after a clock ahead, that is later than the time.
+  const isLate = (second: string) => second > secondOf(now.toISOString());
+  const wasAhead = snapshots.some((each) => each.order !== undefined || isLater(each, now));
+  const unread = bad.find(
+    ({ second = to }) => from <= second && (second <= to || wasAhead || isLate(second)),
+  );
+  if (unread) return { kind: "unread", unread, chosen };
+  if (!last) return { kind: "none so old" };
+  if (!chosen) return { kind: "none complete", last };
+  return { kind: isLater(chosen, now) ? "later than now" : "certain", chosen, last };
+}
+
+/**
+ * The snapshot to restore: that of an ID, or the newest complete one of a knowledge base, up to a time. Servers that
+ * were made from one database have the same IDs: then it is one of the server of this line. Says which one it is, and
+ * throws usage where that is not certain; `lineOf` makes the line that takes a certain one.
  */
 export async function snapshotAt(
   { directory, kb, at, snapshot }: Pick<RestoreInput, "directory" | "kb" | "at" | "snapshot">,
@@ -114,36 +153,26 @@ export async function snapshotAt(
       `${servers.size} servers have the knowledge base ${JSON.stringify(kb)}`,
       `choose a snapshot with --snapshot: ${listLine(directory, kb)}`,
     );
-  const until = at === undefined ? Infinity : (spanOf(at)?.first ?? 0) * 1000 + 999;
-  const upTo = own.filter(({ taken_at }) => Date.parse(taken_at) <= until);
-  const chosen = upTo.findLast((each) =>
-    at === undefined ? isComplete(each) : each.partial === undefined,
-  );
-  const last = upTo.at(-1);
-  const from = chosen ? secondOf(orderOf(chosen)) : "";
-  const to = at === undefined ? "9" : secondOf(new Date(until).toISOString());
-  // A name shows the order: after a clock ahead, that is later than the time.
-  const isLate = (second: string) => second > secondOf(context.host.now().toISOString());
-  const wasAhead = own.some((each) => each.order !== undefined || isLater(each, context));
-  const unread = stored.bad.find(
-    ({ second = to }) => from <= second && (second <= to || wasAhead || isLate(second)),
-  );
-  if (unread)
+  const until = at === undefined ? undefined : (spanOf(at)?.first ?? 0) * 1000 + 999;
+  const choice = chooseSnapshot({ ...stored, snapshots: own }, until, context.host.now());
+  if (choice.kind === "unread")
     throw usage(
-      `${unread.path}: ${unread.why}; it may be the snapshot to take`,
-      chosen ? `to take the newest that can be read: ${lineOf(chosen.id)}` : orGetIt,
+      `${choice.unread.path}: ${choice.unread.why}; it may be the snapshot to take`,
+      choice.chosen ? `to take the newest that can be read: ${lineOf(choice.chosen.id)}` : orGetIt,
     );
-  if (!last)
+  if (choice.kind === "none so old")
     throw notFound(
       `no snapshot of ${JSON.stringify(kb)} is that old: the first is of ${own[0]?.taken_at}`,
       listLine(directory, kb),
     );
-  if (!chosen)
+  const { last } = choice;
+  if (choice.kind === "none complete")
     throw usage(
       `no snapshot of ${JSON.stringify(kb)} is complete; the last one, ${last.id} of ${last.taken_at}: ${lackOf(last)}`,
       `to take it as it is: ${lineOf(last.id)}`,
     );
-  if (isLater(chosen, context))
+  const { chosen } = choice;
+  if (choice.kind === "later than now")
     throw usage(
       `snapshot ${chosen.id} is of ${chosen.taken_at}, later than now, so it may not be the newest`,
       `to take it: ${lineOf(chosen.id)}; others: ${listLine(directory, kb)}`,
@@ -181,7 +210,7 @@ export async function* listSnapshots(
     yield { snapshot: id, ...unread, note: `${path}: ${why}`, kb_id, status: "unreadable" };
   for (const snapshot of snapshots.toReversed()) {
     const lack = snapshot.partial === undefined ? "complete" : "partial";
-    const status = isLater(snapshot, context) ? "later than now" : lack;
+    const status = isLater(snapshot, context.host.now()) ? "later than now" : lack;
     yield { ...snapshotRow(snapshot), status };
   }
   if (bad.length > 0)
