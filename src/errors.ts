@@ -119,6 +119,13 @@ export const notFound = unchanged("not-found");
 /** The error for a request that the server rejects or would reject; nothing was changed. */
 export const refused = unchanged("refused");
 
+/** Makes a failure of these kinds undefined: `.catch(ignoring("not-found"))`; any other is thrown again. */
+export const ignoring =
+  (...kinds: readonly FailureKind[]) =>
+  (error: unknown): undefined => {
+    if (!(error instanceof CliError) || !kinds.includes(error.kind)) throw error;
+  };
+
 /**
  * The error for an aborted signal, whose reason is a CliError (a deadline) or the name of a signal;
  * Ctrl-C for any other name.

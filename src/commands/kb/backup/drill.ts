@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { CliError, ApiError } from "../../../errors.ts";
+import { CliError, ignoring } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { withoutNulls, isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
@@ -161,10 +161,7 @@ async function* compareSearches(
   if (questions.length === 0) return;
   const kb = await context.api
     .call(getKnowledgeBase, { dataset_id: original })
-    .catch((error: unknown) => {
-      if (error instanceof CliError && error.kind === "not-found") return undefined;
-      throw error;
-    });
+    .catch(ignoring("not-found"));
   const settings = (kb ?? (await context.api.call(getKnowledgeBase, { dataset_id: id })))
     .retrieval_model_dict;
   const find = async (dataset_id: string, { question: query, filter }: Question) => {
@@ -245,13 +242,8 @@ async function removeLeft(context: Context): Promise<void> {
     const note = tryParseJson(new TextDecoder().decode(await files.read(path)));
     const token = name.slice(0, 16);
     if (isObject(note) && note["base_url"] !== base_url) continue; // that of another server
-    let release: () => void;
-    try {
-      release = await lockWork(path, "", context.host);
-    } catch (error) {
-      if (error instanceof CliError && error.kind === "failure") continue; // it is running
-      throw error;
-    }
+    const release = await lockWork(path, "", context.host).catch(ignoring("failure"));
+    if (!release) continue; // it is running
     try {
       if (await removeNoted(token, context))
         await context.notice(`removed ${marksOf(token).name}, which an interrupted drill had left`);
@@ -272,10 +264,6 @@ async function removeNoted(token: string, context: Context): Promise<boolean> {
     await context.notice(`kept ${name} (${dataset_id}): its description is not that of a drill`);
     return false;
   }
-  try {
-    await context.api.call(deleteKnowledgeBase, { dataset_id });
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.kind !== "not-found") throw error;
-  }
+  await context.api.call(deleteKnowledgeBase, { dataset_id }).catch(ignoring("not-found"));
   return true;
 }

@@ -1,5 +1,5 @@
 import { isAbsolute, join } from "node:path";
-import { CliError, notFound, refused, usage, ApiError } from "../../../errors.ts";
+import { CliError, ignoring, notFound, refused, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -21,7 +21,6 @@ import { currentDocuments, settingsBack, touchedDocuments } from "./undo-compare
 import type { CurrentDocument } from "./undo-compare.ts";
 import { makeBack, plannedRows } from "./make-back.ts";
 import { lacksOf, takeSnapshot } from "./backup.ts";
-import type { Taken } from "./backup.ts";
 
 /**
  * Takes back the last recorded command, or the one of `record`. Throws refused, and changes nothing, if others changed the same, and
@@ -164,10 +163,7 @@ async function manifestOf(record: StoredRecord, id: string, context: Context): P
 
 /** The state of a knowledge base; undefined if it does not exist. */
 const stateOf = (dataset_id: string, context: Context): Promise<KbState | undefined> =>
-  readKbState(dataset_id, context, { exact: true }).catch((error: unknown) => {
-    if (error instanceof CliError && error.kind === "not-found") return undefined;
-    throw error;
-  });
+  readKbState(dataset_id, context, { exact: true }).catch(ignoring("not-found"));
 
 const restoreLine = ({ directory, kb, before }: StoredRecord): string =>
   commandLine("kb backup restore", [directory, kb.id], {
@@ -262,23 +258,11 @@ export async function startRecord(
   await context.notice(`backed up ${before.kb.name} to ${directory} (snapshot ${before.id})${but}`);
   return async (wrote) => {
     if (!wrote) return host.files.remove(record.path);
-    const after = await takeAfter(dataset_id, () => take("after"), context);
+    const kb = await context.api
+      .call(getKnowledgeBase, { dataset_id })
+      .catch(ignoring("not-found"));
+    const after = kb ? (await take("after")).snapshot.id : "deleted";
     await writeRecord({ ...record, after }, host);
     context.summary(`to undo it: ${commandLine("kb undo")}`);
   };
-}
-
-/** The snapshot after a command; `deleted` without the knowledge base. */
-async function takeAfter(
-  dataset_id: string,
-  take: () => Promise<Taken>,
-  context: Context,
-): Promise<string> {
-  try {
-    await context.api.call(getKnowledgeBase, { dataset_id });
-  } catch (error) {
-    if (error instanceof ApiError && error.kind === "not-found") return "deleted";
-    throw error;
-  }
-  return (await take()).snapshot.id;
 }

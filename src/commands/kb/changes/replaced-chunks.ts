@@ -1,11 +1,8 @@
-import { firstNames } from "../../../lib/text.ts";
+import { CliError } from "../../../errors.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readLosses } from "../documents/index.ts";
+import { lossNames, readLosses } from "../documents/index.ts";
 import type { DocumentChange } from "./change.ts";
 import type { UploadTarget } from "./upload.ts";
-
-/** Changes of chunks that a row names. */
-const MAX_NAMED = 20;
 
 /**
  * Reads the chunks of all documents that changes replace, whatever their status, before any is made: each change
@@ -26,14 +23,14 @@ export async function withLosses(
   return changes.map((change) => {
     const losses = found.get(change.document?.id ?? "");
     if (losses === undefined) return change;
-    if (typeof losses === "string") return { ...change, action: "failed", note: losses };
+    if (losses instanceof CliError) return { ...change, action: "failed", note: losses.message };
     return withLost(change, losses.lost);
   });
 }
 
 /** A change that names what it loses. */
 export function withLost(change: DocumentChange, losses: readonly string[]): DocumentChange {
-  const named = losses.length > 0 ? [`loses ${firstNames(losses, MAX_NAMED)}`] : [];
+  const named = losses.length > 0 ? [`loses ${lossNames(losses)}`] : [];
   const note = [change.note ?? [], named].flat().join("; ");
   return { ...change, losses, note: note === "" ? null : note };
 }

@@ -4,7 +4,7 @@ import { CliError } from "../../../errors.ts";
 import { collect, groupBy } from "../../../lib/collect.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { counted, firstNames } from "../../../lib/text.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -26,6 +26,7 @@ import {
   contentHashes,
   countedDocuments,
   isIndexed,
+  lossNames,
   readLosses,
   readKbState,
   restoreValues,
@@ -167,9 +168,9 @@ async function plan(
     });
     const read = losses.get(id);
     if (read === undefined) return planned("skip", `${left}: ${why}`);
-    if (typeof read === "string") return planned("failed", read);
+    if (read instanceof CliError) return planned("failed", read.message);
     const { lost, newest } = read;
-    const byHand = lost.length > 0 ? firstNames(lost, MAX_NAMED) : undefined;
+    const byHand = lost.length > 0 ? lossNames(lost) : undefined;
     // A worker that dies early leaves the chunks of the content from before (server §9.6).
     const isFormer = newest < Math.floor(storedAt(document)) && Number.isFinite(storedAt(document));
     if (isFormer && byHand !== undefined)
@@ -179,8 +180,6 @@ async function plan(
   });
 }
 
-/** Changes of chunks that a row names. */
-const MAX_NAMED = 20;
 const addAgain = "to drop them, add the document again under its name";
 
 /** Documents as they were saved before they are replaced. */

@@ -1,4 +1,4 @@
-import { ApiError, CliError } from "../../../errors.ts";
+import { ApiError, CliError, ignoring } from "../../../errors.ts";
 import { backoff, delays, poll } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
 import { isObject, valueAt, stringifyJson } from "../../../lib/json.ts";
@@ -110,6 +110,8 @@ function* requestsOf(steps: readonly ChunkStep[]): Generator<readonly ChunkStep[
     yield appended.slice(at, at + APPENDED_TOGETHER);
 }
 
+const ifDeleted = ignoring("not-found"); // already
+
 /** Sends the request of steps; returns why the server could not index a chunk, if it could not. */
 async function request(
   steps: readonly ChunkStep[],
@@ -136,7 +138,7 @@ async function request(
       return failureIn(response);
     }
     case "delete":
-      await gone(api.call(deleteChunk, { ...place, segment_id: step.id }));
+      await api.call(deleteChunk, { ...place, segment_id: step.id }).catch(ifDeleted);
       return undefined;
     case "append child": {
       const { parent: segment_id, content } = step;
@@ -150,17 +152,11 @@ async function request(
     }
     case "delete child": {
       const { parent: segment_id, id: child_chunk_id } = step;
-      await gone(api.call(deleteChildChunk, { ...place, segment_id, child_chunk_id }));
+      await api.call(deleteChildChunk, { ...place, segment_id, child_chunk_id }).catch(ifDeleted);
       return undefined;
     }
   }
 }
-
-/** Ignores that a chunk is deleted already. */
-const gone = (deletion: Promise<unknown>): Promise<unknown> =>
-  deletion.catch((error: unknown) => {
-    if (!(error instanceof ApiError && error.kind === "not-found")) throw error;
-  });
 
 const newChunk = ({ content, answer, keywords }: StoredChunk, doc_form: string | null) => ({
   content,

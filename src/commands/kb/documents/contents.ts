@@ -1,5 +1,5 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { ApiError, CliError, usage } from "../../../errors.ts";
+import { ApiError, CliError, ignoring, usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { unzip } from "../../../lib/formats/unzip.ts";
 import {
@@ -50,7 +50,6 @@ export async function* readContents<D extends { readonly id: string }>(
   dataset_id: string,
   all: readonly D[],
   context: Context,
-  isAgain = false,
 ): AsyncGenerator<DocumentContent<D>> {
   let { api } = context;
   for (const batch of slices(all, MAX_ZIP_DOCUMENTS)) {
@@ -59,17 +58,13 @@ export async function* readContents<D extends { readonly id: string }>(
     try {
       contents = await readZip(dataset_id, batch, { ...context, api });
     } catch (error) {
-      if (!only || !(isMissing(error) || isBroken(error, context))) throw error;
-      const lost = !isMissing(error);
-      // Throws if the server does not answer at all.
-      if (lost) await context.api.call(getDocument, { dataset_id, document_id: only.id });
-      // One broken transfer proves nothing: a lost file does not arrive alone, or again, either.
-      if (others.length === 0 && (isAgain || !lost))
-        yield { document: only, bytes: undefined, lost };
-      else if (lost) {
+      if (!only) throw error;
+      if (await isLost(error, { dataset_id, document_id: only.id }, context)) {
+        // One broken transfer proves nothing: a lost file does not arrive alone, or again, either.
         yield* readEach(dataset_id, batch, context);
         api = api.with({ retries: 0 }); // other ZIPs may lack files, too: not each waits for retries
-      } else
+      } else if (others.length === 0) yield { document: only, bytes: undefined, lost: false };
+      else
         for (const half of slices(batch, Math.ceil(batch.length / 2)))
           yield* readContents(dataset_id, half, { ...context, api });
       continue;
@@ -110,12 +105,32 @@ async function* readEach<D extends { readonly id: string }>(
 ): AsyncGenerator<DocumentContent<D>> {
   const api = context.api.with({ retries: 0, idleTimeout: MAX_SILENCE });
   const again = { ...context, api };
-  const one = (document: D) => collect(readContents(dataset_id, [document], again, true));
-  for await (const contents of mapConcurrent(documents, ALONE, one)) yield* contents;
+  const one = async (document: D): Promise<DocumentContent<D>> => {
+    try {
+      const contents = await readZip(dataset_id, [document], again);
+      return { document, bytes: contents?.[0], lost: false };
+    } catch (error) {
+      const lost = await isLost(error, { dataset_id, document_id: document.id }, again);
+      return { document, bytes: undefined, lost };
+    }
+  };
+  yield* mapConcurrent(documents, ALONE, one);
 }
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof ApiError && error.kind === "not-found";
+/**
+ * May the storage have lost the file that did not arrive, or did the document have none? Throws any other error, and
+ * that of a server which does not answer at all.
+ */
+async function isLost(
+  error: unknown,
+  document: InputOf<typeof getDocument>,
+  context: Context,
+): Promise<boolean> {
+  if (error instanceof ApiError && error.kind === "not-found") return false;
+  if (!isBroken(error, context)) throw error;
+  await context.api.call(getDocument, document);
+  return true;
+}
 
 /** Did a response not arrive, or only an error of the server or a proxy in front of it? */
 const isBroken = (error: unknown, { signal }: Context): boolean =>
@@ -161,10 +176,7 @@ export async function* cat(
   for (const id of document_id) {
     const bytes = chunks
       ? undefined
-      : await contentOf(dataset_id, id, context).catch((error: unknown) => {
-          if (error instanceof CliError && error.kind === "unsupported") return undefined; // too old
-          throw error;
-        });
+      : await contentOf(dataset_id, id, context).catch(ignoring("unsupported")); // too old
     if (bytes) yield bytes;
     else yield* chunkTexts(dataset_id, id, context);
     if (!bytes && !chunks)

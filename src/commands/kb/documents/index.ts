@@ -19,7 +19,7 @@ export {
   run as waitForDocuments,
 } from "./indexing-status.ts";
 export type { DocumentStatus } from "./indexing-status.ts";
-export { confirmLosses, lossesOf, nameLosses, readLosses } from "./losses.ts";
+export { confirmLosses, lossesOf, lossNames, nameLosses, readLosses } from "./losses.ts";
 export { metadataWriter, restoreValues } from "./metadata-writer.ts";
 export type { MetadataWriter } from "./metadata-writer.ts";
 export {

@@ -1,6 +1,6 @@
 /** What is lost when documents are split into chunks again: changes of chunks by hand. */
 import { mapAll } from "../../../api/concurrent-map.ts";
-import { CliError, isFatal } from "../../../errors.ts";
+import { CliError, ignoring, isFatal } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
 import { firstNames } from "../../../lib/text.ts";
 import { listChunks } from "../../../operations/chunks.ts";
@@ -34,20 +34,20 @@ export async function lossesOf(
 }
 
 /**
- * Reads the same of several documents, by ID; a text says why the chunks of one cannot be read, so that it must
+ * Reads the same of several documents, by ID; an error says why the chunks of one cannot be read, so that it must
  * not be replaced: they would be gone unseen.
  */
 export async function readLosses(
   dataset_id: string,
   documents: readonly Document[],
   context: Context,
-): Promise<ReadonlyMap<string, Losses | string>> {
+): Promise<ReadonlyMap<string, Losses | CliError>> {
   const total = documents.length;
   let done = 0;
   const found = await mapAll(documents, 3, async (document) => {
     const losses = await lossesOf(dataset_id, document, context).catch((error: unknown) => {
       if (!isOfOne(error, context)) throw error;
-      return `its chunks cannot be read: ${error.message}`;
+      return error.with({}, `its chunks cannot be read: ${error.message}`);
     });
     context.progress({ verb: "Checking", done: ++done, total, unit: "documents" });
     return [document.id, losses] as const;
@@ -59,6 +59,9 @@ export async function readLosses(
 const isOfOne = (error: unknown, { signal }: Context): error is CliError =>
   error instanceof CliError && !isFatal(error) && error.kind !== "limited" && !signal.aborted;
 
+/** The first losses: `chunk 3 (edited), chunk 5 (removed)`. */
+export const lossNames = (losses: readonly string[]): string => firstNames(losses, 20);
+
 /** Prompts if something is lost, and names it, as --yes asks nothing; a dry run says what would be. */
 export async function confirmLosses(
   losses: readonly string[],
@@ -66,7 +69,7 @@ export async function confirmLosses(
   context: Context,
 ): Promise<void> {
   if (losses.length === 0) return;
-  const lost = firstNames(losses, 20);
+  const lost = lossNames(losses);
   if (context.options.dryRun) return context.notice(`would lose ${lost}`);
   await context.confirm(how.question(lost), { declined: how.declined });
   await context.notice(`loses ${lost}`);
@@ -80,23 +83,20 @@ export async function nameLosses(
 ): Promise<void> {
   for (const document_id of ids) {
     const place = { dataset_id, document_id, metadata: "without" } as const;
-    const document = await context.api.call(getDocument, place).catch(unlessMissing);
+    const document = await context.api.call(getDocument, place).catch(ignoring("not-found"));
     if (!document) continue; // the write says so
     const { name = document_id, error, doc_form } = document;
     // The questions of a failed document are of no use.
     const replaced = { ...document, id: document_id, doc_form: error ? null : doc_form };
-    const { lost } = await lossesOf(dataset_id, replaced, context).catch((error: unknown) => {
-      if (!isOfOne(error, context)) throw error;
-      const message = `${name} was not replaced, as its chunks cannot be read: ${error.message}`;
-      throw error.with({ hint: "run the same command again when the server lists them" }, message);
-    });
+    const found = (await readLosses(dataset_id, [replaced], context)).get(document_id);
+    if (found instanceof CliError)
+      throw found.with(
+        { hint: "run the same command again when the server lists them" },
+        `${name} was not replaced, as ${found.message}`,
+      );
     const verb = context.options.dryRun ? "would lose" : "loses";
-    if (lost.length > 0) await context.notice(`${name} ${verb} ${firstNames(lost, 20)}`);
+    if (found?.lost.length) await context.notice(`${name} ${verb} ${lossNames(found.lost)}`);
   }
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
 }
 
 type EditableChunk = Checked<{

@@ -66,8 +66,8 @@ async function confirmedDocuments(kb: Kb, declined: string, context: Context) {
   const read = await readLosses(kb.id, documents, context);
   const losses = documents.flatMap(({ id, name }) => {
     const found = read.get(id);
-    if (typeof found === "string")
-      throw new CliError("partial", `no document was written again: ${name}: ${found}`);
+    if (found instanceof CliError)
+      throw new CliError("partial", `no document was written again: ${name}: ${found.message}`);
     return (found?.lost ?? []).map((loss) => `${name}: ${loss}`);
   });
   const question = (lost: string) => `Write each document again and lose ${lost}?`;

@@ -1,6 +1,6 @@
 import { requireField } from "../../../api/response.ts";
 import { isObject, withoutNulls } from "../../../lib/json.ts";
-import { CliError, usage } from "../../../errors.ts";
+import { ignoring, usage } from "../../../errors.ts";
 import {
   getKnowledgeBase,
   searchKnowledgeBase,
@@ -66,10 +66,7 @@ async function noticeMethod(
 
 /** The ID of the knowledge base of a name; undefined if there is none. Throws refused if several have it. */
 export const findKb = (name: string, context: Context): Promise<string | undefined> =>
-  context.resolveId("kb", `name:${name}`).catch((error: unknown) => {
-    if (error instanceof CliError && error.kind === "not-found") return undefined;
-    throw error;
-  });
+  context.resolveId("kb", `name:${name}`).catch(ignoring("not-found"));
 
 /** A knowledge base by its ID, with its name or the text that was entered for it. */
 export interface RequestedKb {

@@ -1,8 +1,7 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, ignoring } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
-import type { Model } from "../../../lib/model-names.ts";
 import { askChoice, ask } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { activeModels } from "../../models/index.ts";
@@ -23,7 +22,8 @@ const isOpen = (input: Values): boolean =>
  */
 export async function chooseTechnique(input: Values, context: Context): Promise<Values> {
   if (!isOpen(input)) return input;
-  const models = await embeddingModels(context);
+  const untold = ignoring("unsupported", "not-found");
+  const models = (await activeModels("text-embedding", context).catch(untold)) ?? [];
   const [first] = models;
   // The only one is certainly meant; among several, the workspace has a default.
   const only = models.length === 1 ? first : undefined;
@@ -47,13 +47,6 @@ export async function chooseTechnique(input: Values, context: Context): Promise<
     ...(await askChoice("Indexing technique", [economy, highQuality], context, preset)),
   };
 }
-
-/** The active embedding models; none if the server does not tell. */
-const embeddingModels = (context: Context): Promise<readonly Model[]> =>
-  activeModels("text-embedding", context).catch((error: unknown) => {
-    if (error instanceof CliError && ["unsupported", "not-found"].includes(error.kind)) return [];
-    throw error;
-  });
 
 /** Says that a new knowledge base has no technique, and how it gets one. */
 export async function noticeOpenTechnique(kb: unknown, context: Context): Promise<void> {

@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { ApiError, CliError } from "../../../errors.ts";
+import { ApiError, ignoring } from "../../../errors.ts";
 import { shellQuote } from "../../../lib/command-line.ts";
 import { tryParseJson, valueAt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -119,14 +119,9 @@ async function interruptedImport(
   const isKnown = typeof known === "string";
   const dataset_id = isKnown ? known : await findKb(name, context);
   if (dataset_id === undefined) return undefined;
-  try {
-    const { document_count } = await context.api.call(getKnowledgeBase, { dataset_id });
-    if (!isKnown && document_count !== 0) return undefined;
-    // It will not be empty when the next command looks for it.
-    if (!isKnown && !context.options.dryRun) await noteTarget(note, dataset_id, name, context);
-    return dataset_id;
-  } catch (error) {
-    if (error instanceof CliError && error.kind === "not-found") return undefined;
-    throw error;
-  }
+  const kb = await context.api.call(getKnowledgeBase, { dataset_id }).catch(ignoring("not-found"));
+  if (!kb || (!isKnown && kb.document_count !== 0)) return undefined;
+  // It will not be empty when the next command looks for it.
+  if (!isKnown && !context.options.dryRun) await noteTarget(note, dataset_id, name, context);
+  return dataset_id;
 }
