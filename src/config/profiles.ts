@@ -65,8 +65,8 @@ export function profileRisk(
 export async function readProfiles(host: Host): Promise<ProfileStore> {
   const path = profilePath(host);
   const stat = await host.files.stat(path);
-  if (!stat) return { profiles: {} };
-  if (stat.isDirectory) throw damaged(path, "it is a directory");
+  if (!stat) return withoutFile(host);
+  if (stat.isDirectory) throw damaged(path, "is a directory");
   // Not by conf, which writes the file: it takes 30 ms to load, as long as a whole start.
   const text = new TextDecoder().decode(await host.files.read(path));
   try {
@@ -80,6 +80,16 @@ export async function readProfiles(host: Host): Promise<ProfileStore> {
     if (!(error instanceof SyntaxError)) throw error;
     throw damaged(path, `line ${lineOf(text, error)} is not valid JSON`);
   }
+}
+
+/** No profiles. Throws usage for a file in the place of their directory, which would look empty. */
+async function withoutFile({ directories: { config }, files }: Host): Promise<ProfileStore> {
+  if ((await files.stat(config))?.isDirectory === false)
+    throw usage(
+      `${config}: not a directory`,
+      "set KB_CONFIG_DIR to a directory, or move the file away",
+    );
+  return { profiles: {} };
 }
 
 const keyFields = { "key?": "text", "key_command?": "text", "key_in?": "=keyring" } as const;

@@ -22,10 +22,9 @@ test.each(
   const ran = await cli(["kb", "profile", "list"], { around });
   const isFile = place === "file" || place === "link";
   // Journals, records and caches are skipped where they cannot be written.
-  if (!isFile || name === "state" || name === "cache")
-    return expect(ran.err).not.toContain("directory");
+  if (!isFile || name !== "config") return expect(ran.err).not.toContain("directory");
   expect(ran).toMatchObject({ exit: 2, out: "" });
   expect(ran.err).toBe(
-    `error: ${path} is not a directory\nhint: set KB_${name.toUpperCase()}_DIR to a directory, or move the file away\n`,
+    `error: ${path}: not a directory\nhint: set KB_CONFIG_DIR to a directory, or move the file away\n`,
   );
 });

@@ -39,6 +39,9 @@ export function nearWord(word: string, known: Words): string | undefined {
   return near === undefined || word.length - near.length > 2 ? undefined : near;
 }
 
+/** How words name a command, the surest first. */
+type Naming = "entry" | "exact" | "implied" | "last";
+
 /** The command that words name: by an entry, exactly, as the list or sheet of a noun, or by a word of one group alone. */
 function bestFor(words: Words, args: Words, commands: Commands): Command | undefined {
   const [program = "", ...spoken] = words.map(written);
@@ -47,27 +50,28 @@ function bestFor(words: Words, args: Words, commands: Commands): Command | undef
   // `get logs`: what a noun lists or shows may be a command without a verb.
   const isRead = (path: Words) =>
     readings.some((each) => each.some(isSheet) && sameWords(each.filter(isNoSheet), path));
-  const of = commands.filter((each) => each.words[0] === program);
-  const others = spoken.filter(
-    (word) => own(groupsOfNouns[program] ?? {}, word.replace(/s$/, "")) !== "",
-  );
+  const others = spoken.filter((word) => groupOf(program, word) !== "");
   const said = [spoken.join(" "), others.join(" ")];
-  const byEntry = of.filter((each) => entriesOf(each).some((entry) => said.includes(entry)));
-  const exact = of.filter(({ words: [, ...path] }) => isOne(path));
-  const implied = of.filter(({ words: [, ...path], positionals, effect }) => {
-    const isMeant = isSheet(path.at(-1) ?? "") ? isOne(path.slice(0, -1)) : isRead(path);
-    return effect === "reads" && isMeant && args.length <= positionals.length;
-  });
-  const byLast = of.filter(({ words: path, effect }) => {
-    const isBelow = path.length === 3 && effect !== "destroys";
-    return isBelow && spoken.length === 1 && path.at(-1) === spoken[0];
-  });
-  return (
-    fitting(byEntry, args) ??
-    fitting(exact, args) ??
-    fitting(implied, args) ??
-    (byLast.length === 1 ? byLast[0] : undefined)
-  );
+  const named: Record<Naming, Command[]> = { entry: [], exact: [], implied: [], last: [] };
+  const namingOf = (command: Command): Naming | undefined => {
+    const { words: all, positionals, effect } = command;
+    const path = all.slice(1);
+    const last = path.at(-1) ?? "";
+    if (entriesOf(command).some((entry) => said.includes(entry))) return "entry";
+    if (isOne(path)) return "exact";
+    const isMeant = isSheet(last) ? isOne(path.slice(0, -1)) : isRead(path);
+    if (effect === "reads" && isMeant && args.length <= positionals.length) return "implied";
+    const isBelow = path.length === 2 && effect !== "destroys";
+    return isBelow && spoken.length === 1 && last === spoken[0] ? "last" : undefined;
+  };
+  for (const command of commands) {
+    const naming = command.words[0] === program ? namingOf(command) : undefined;
+    if (naming) named[naming].push(command);
+  }
+  const { entry, exact, implied, last } = named;
+  const found = [entry, exact, implied].find((each) => each.length > 0);
+  if (found) return fitting(found, args);
+  return last.length === 1 ? last[0] : undefined;
 }
 
 const isSheet = (word: string): boolean => ["list", "show"].includes(word);
@@ -101,13 +105,20 @@ function readingsOf(program: string, spoken: Words): readonly Words[] {
 
 /** What one word is in ours: itself, a verb, or the words of a group. */
 function meaningsOf(program: string, word: string): readonly Words[] {
-  const singular = word.replace(/s$/, "");
-  const table = groupsOfNouns[program] ?? {};
-  const group = own(table, word) ?? own(table, singular);
+  const group = groupOf(program, word);
   // The plural of a noun is never a verb: `wf runs` starts nothing.
-  const readings = [word, ...(group === undefined ? [singular] : []), ...(own(verbs, word) ?? [])];
+  const plain = group === undefined ? [singular(word)] : [];
+  const readings = [word, ...plain, ...(own(verbs, word) ?? [])];
   const ours = group === undefined ? [] : [group];
   return [...new Set(readings), ...ours].map((each) => each.split(" ").filter(Boolean));
+}
+
+const singular = (word: string): string => word.replace(/s$/, "");
+
+/** Our group for a noun, in the plural as well. */
+function groupOf(program: string, word: string): string | undefined {
+  const groups = groupsOfNouns[program] ?? {};
+  return own(groups, word) ?? own(groups, singular(word));
 }
 
 /** Are the words the same in any order? A noun may stand twice: `kb dataset list`. */

@@ -27,7 +27,7 @@ import {
   withNamesIn,
 } from "./command-texts.ts";
 import { commandValues, itemsOf, withSideEffect } from "./row-values.ts";
-import { openSession, requireDirectories, withTimeLimit } from "./session.ts";
+import { openSession, withTimeLimit } from "./session.ts";
 import type { Session } from "./session.ts";
 import { join } from "node:path";
 import { commandLine, shellQuote } from "../../lib/command-line.ts";
@@ -48,7 +48,6 @@ export async function execute(
 ): Promise<void> {
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
-  await requireDirectories(plainHost);
   const limit = withTimeLimit(plainHost, command.task?.serves ? undefined : options.timeout);
   const terminal = new TerminalWriter(limit.host);
   const { host } = terminal;

@@ -8,7 +8,7 @@ import { unset } from "../../config/profiles.ts";
 import type { Setting } from "../../config/profiles.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
-import { CliError, abortError, usage } from "../../errors.ts";
+import { CliError, abortError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { timesFor, wantsRedraw } from "../../output/style.ts";
 import type { Command } from "../parse/command.ts";
@@ -314,20 +314,5 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
     return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener("abort", stop);
-  }
-}
-
-/**
- * Throws usage for a file in the place of the directory of profiles or of the sandbox, which would look empty.
- * Without the other two, every command works.
- */
-export async function requireDirectories({ directories, files }: Host): Promise<void> {
-  for (const name of ["config", "data"] as const) {
-    const path = directories[name];
-    if ((await files.stat(path))?.isDirectory === false)
-      throw usage(
-        `${path} is not a directory`,
-        `set KB_${name.toUpperCase()}_DIR to a directory, or move the file away`,
-      );
   }
 }

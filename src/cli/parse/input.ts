@@ -68,7 +68,7 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
         return throwUnreadable(path, error);
       });
       if (!stats) return throwUnreadable(path, new Error(missing));
-      if (stats.isDirectory) return throwUnreadable(path, new Error("it is a directory"));
+      if (stats.isDirectory) return throwUnreadable(path, new Error("is a directory"));
       const name = path.split(/[/\\]/).at(-1) ?? path;
       return { path, name };
     },

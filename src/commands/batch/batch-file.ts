@@ -64,7 +64,7 @@ async function contentOf(path: string, { files, stdin }: Host): Promise<AsyncIte
   const stat = await files.stat(path);
   if (stat === null)
     throw usage(`failed to read ${path}: file not found`, await missingPathHint(path, files));
-  if (stat.isDirectory) throw usage(`failed to read ${path}: it is a directory`);
+  if (stat.isDirectory) throw usage(`failed to read ${path}: is a directory`);
   return files.bytes(path);
 }
 

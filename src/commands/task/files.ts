@@ -88,7 +88,7 @@ export async function prepareOutput(label: string, path: string, { files }: Host
       sideEffect: "none",
       cause,
     });
-  if ((await files.stat(path))?.isDirectory) throw failed("this is a directory");
+  if ((await files.stat(path))?.isDirectory) throw failed("is a directory");
   await files.makeDirectory(dirname(path)).catch((error: unknown) => {
     const problem = diskProblem(error);
     throw problem ? failed(problem.reason, error) : error;

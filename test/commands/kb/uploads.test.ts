@@ -107,7 +107,7 @@ describe("kb doc upload", () => {
     [
       "a directory",
       () => [path("a.md"), path("more")],
-      /more is a directory\nhint: .*`kb sync Handbook \S*more`/,
+      /more: is a directory\nhint: .*`kb sync Handbook \S*more`/,
     ],
     [
       "two files of one name",

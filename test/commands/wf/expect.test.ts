@@ -700,7 +700,7 @@ describe("JUnit XML", () => {
   test("is rejected before sending anything if the path cannot be written", async () => {
     await writeFile(join(folder, "plain"), "");
     for (const [path, problem] of [
-      [folder, "this is a directory"],
+      [folder, "is a directory"],
       [join(folder, "plain", "r.xml"), "file already exists"],
     ] as const) {
       const ran = await cli(["wf", "events", idOf(failing), "--junit", path], {

@@ -80,7 +80,7 @@ export async function requireBackup(directory: string, { files }: Host): Promise
 export async function openBackup(directory: string, host: Host): Promise<() => void> {
   const { files } = host;
   const status = await files.stat(directory);
-  if (status && !status.isDirectory) throw usage(`${directory} is not a directory`);
+  if (status && !status.isDirectory) throw usage(`${directory}: not a directory`);
   const entries = status ? await files.entries(directory) : [];
   const isNew = entries.every(({ name }) => name.startsWith(`${markName}.`));
   if (!isNew) await requireBackup(directory, host);

@@ -28,7 +28,7 @@ export async function rejectUnfit(
       throw usage(`${path} is empty`, "no search would find it; write something into it first");
     if (!found?.isDirectory) continue;
     throw usage(
-      `${path} is a directory`,
+      `${path}: is a directory`,
       `to upload its files, run ${commandLine("kb sync", [String(dataset_id ?? ""), path])}`,
     );
   }

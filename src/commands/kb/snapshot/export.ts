@@ -161,7 +161,7 @@ function noticeResult(
 async function lockExport(directory: string, host: Host): Promise<() => Promise<void>> {
   const { files } = host;
   const status = await files.stat(directory);
-  if (status && !status.isDirectory) throw unusable(directory, "is not a directory");
+  if (status && !status.isDirectory) throw usage(`${directory}: not a directory`, ANOTHER);
   const entries = status ? await files.entries(directory) : [];
   const link = entries.find(({ name, isLink }) => isLink && name.startsWith("manifest."));
   if (link) throw unusable(directory, `has a link that no export made, ${link.name}`);
@@ -178,8 +178,10 @@ async function lockExport(directory: string, host: Host): Promise<() => Promise<
   };
 }
 
+const ANOTHER = "choose another directory";
+
 const unusable = (directory: string, message: string): CliError =>
-  usage(`${directory} ${message}`, "choose another directory");
+  usage(`${directory} ${message}`, ANOTHER);
 
 /** Does an entry of the journal name a file of the directory? */
 const isNamed = (entry: object): entry is { readonly file: string } =>

@@ -103,7 +103,7 @@ export async function* historyOf(
 ): AsyncGenerator<DatedResults> {
   const stat = await host.files.stat(directory);
   if (stat === null) return;
-  if (!stat.isDirectory) throw usage(`${directory}: is not a directory`);
+  if (!stat.isDirectory) throw usage(`${directory}: not a directory`);
   const names = (await host.files.list(directory)).filter((name) => name.endsWith(".json"));
   const own = names
     .filter((name) => ownName.test(name))
