@@ -1,9 +1,8 @@
 import { isObject } from "../../lib/json.ts";
-import type { Call, Clock, Handlers } from "../protocol/handler.ts";
-import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
+import type { Call, Handlers } from "../protocol/handler.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import { type ModelAccess, catalogOf, type ModelKind, hasCredentials } from "../models/catalog.ts";
-import type { RunStore } from "./records/runs-store.ts";
+import type { RunBasics } from "./nodes/node.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import type { Engine } from "./run/engine.ts";
 import type { RuleDraws } from "./definitions/answer-rules.ts";
@@ -19,17 +18,14 @@ export interface AnswerTask {
 }
 
 /** What the handlers of applications share. */
-export interface AppContext {
-  readonly records: RunStore;
+export interface AppContext extends RunBasics {
   readonly engine: Engine;
   readonly channels: Channels;
-  readonly clock: Clock;
   /** The language model; undefined if the server has no models at all. */
   readonly model: LanguageModel | undefined;
   readonly models: ModelAccess;
   /** Draws the answers of applications with rules. */
   readonly draws: RuleDraws;
-  readonly retrieve: Retrieve;
   /** The answers that basic applications are writing, by the ID of their task. */
   readonly answers: Map<string, AnswerTask>;
   /** Aborted when the sandbox closes. */

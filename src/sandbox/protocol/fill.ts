@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/text.ts";
-import { appId, tenantId, toSecondsOrNull, workflowId } from "./ids.ts";
+import { appId, tenantId, toSeconds, workflowId } from "./ids.ts";
 import { atLeast } from "../../lib/version.ts";
 import events from "./run-events.json" with { type: "json" };
 
@@ -9,7 +9,7 @@ type Values = Readonly<Record<string, unknown>>;
 
 /** Conversions of values; times are ms since 1970. */
 const conversions: Readonly<Record<string, (value: never) => unknown>> = {
-  seconds: toSecondsOrNull,
+  seconds: (ms: number | null) => (ms === null ? null : toSeconds(ms)),
   "exact seconds": (ms: number) => ms / 1000,
   /** `2026-11-21T00:10:38`: UTC without a zone (server §1). */
   time: (ms: number) => new Date(ms).toISOString().slice(0, 19),

@@ -30,9 +30,6 @@ export function signedQuery(fileId: string, ms: number): string {
   return `timestamp=${toSeconds(ms)}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
 }
 
-export const toSecondsOrNull = (ms: number | null): number | null =>
-  ms === null ? null : toSeconds(ms);
-
 /** Returns the same number, from 0 to below 1, for the same words. */
 export const fixedNumber = (...words: readonly string[]): number =>
   createHash("sha256").update(words.join("/")).digest().readUIntBE(0, 6) / 2 ** 48;

@@ -4,7 +4,6 @@ import data from "./pipelines.json" with { type: "json" };
 import { HttpError, raise } from "../../protocol/response.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 import { account, fixedId, signedQuery, tenantId } from "../../protocol/ids.ts";
-import { PROVIDER } from "../../models/catalog.ts";
 import { textOfFile } from "../records/knowledge-files.ts";
 import type { DatasetRow, DocumentSource, KnowledgeContext } from "../records/knowledge-store.ts";
 import { knowledgeError, toResponse, withDefaults } from "../records/responses.ts";
@@ -109,21 +108,6 @@ const executors: Readonly<
   },
 };
 
-/** The settings of the last node, which are those of the knowledge base. */
-const indexing = {
-  indexing_technique: "high_quality",
-  embedding_model: "stub-embed",
-  embedding_model_provider: PROVIDER,
-  retrieval_model: {
-    search_method: "semantic_search",
-    reranking_enable: false,
-    reranking_mode: "reranking_model",
-    top_k: 3,
-    score_threshold_enabled: false,
-    score_threshold: 0.5,
-  },
-};
-
 /** The form of the documents of all pipelines. */
 export const CHUNK_STRUCTURE = "text_model";
 
@@ -147,7 +131,7 @@ export interface Pipeline {
   };
 }
 
-const pipelines = data as unknown as readonly Pipeline[]; // the types of JSON have no literals
+const pipelines = data.pipelines as unknown as readonly Pipeline[]; // the types of JSON have no literals
 
 const datasetId = ({ name }: Pipeline) => fixedId("dataset", name);
 
@@ -169,7 +153,7 @@ export function addPipelineBases({ store, datasets, now }: KnowledgeContext): vo
       const id = datasetId(pipeline);
       if (datasets.find({ id }) ?? datasets.find({ name })) continue;
       const made = { id, name, description, doc_form: CHUNK_STRUCTURE, created_at };
-      datasets.insert({ ...made, ...settings, ...indexing, updated_at: created_at });
+      datasets.insert({ ...made, ...settings, ...data.indexing, updated_at: created_at });
     }
   });
 }
