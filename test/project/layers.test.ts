@@ -5,7 +5,7 @@ import { root } from "../lib/paths.ts";
 
 const source = join(root, "src");
 
-/** Rooms a room may import from, beside itself; `main` and `errors` are files. */
+/** Layers a layer may import from, beside itself; `main` and `errors` are files. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   lib: ["errors"],
   errors: ["lib"],
@@ -60,7 +60,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   main: ["cli", "host"],
 };
-/** What a feature may import beside its room. */
+/** What a feature may import beside its layer. */
 const ofFeature: Readonly<Record<string, readonly string[]>> = {
   "commands/shared/sandbox": ["sandbox"], // starts it
 };
@@ -98,7 +98,7 @@ const files = readdirSync(source, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
   .map((name) => name.replaceAll("\\", "/"));
 
-const roomOf = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? "";
+const layerOf = (file: string) => file.split("/")[0]?.replace(/\.ts$/, "") ?? "";
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(source, file), "utf8");
@@ -122,14 +122,14 @@ const imports = new Map(
   ]),
 );
 
-test.each(files)("%s imports only from rooms it may know", (file) => {
+test.each(files)("%s imports only from layers it may know", (file) => {
   const wrong = importsOf(file).filter((target) => {
     if (/^\.\.\/\.\.\/types\/\w+\.d\.ts$/.test(target)) return !file.startsWith("library/");
     if (target.startsWith(".")) {
       const path = resolved(file, target).replace(/\.ts$/, "");
-      const own = roomOf(file);
-      const rooms = [own, ...(allowed[own] ?? []), ...(ofFeature[dirname(file)] ?? [])];
-      return !rooms.some((room) => path === room || path.startsWith(`${room}/`));
+      const own = layerOf(file);
+      const layers = [own, ...(allowed[own] ?? []), ...(ofFeature[dirname(file)] ?? [])];
+      return !layers.some((layer) => path === layer || path.startsWith(`${layer}/`));
     }
     if (target.startsWith("node:")) return false;
     const name = target.startsWith("@") ? target : (target.split("/")[0] ?? "");
@@ -229,7 +229,7 @@ test("no files import each other in a circle, whether types or with import()", (
   expect(circlesIn(imports).map((circle) => circle.join(" "))).toEqual([]);
 });
 
-/** The folder of a file; main.ts and errors.ts are rooms of their own. */
+/** The folder of a file; main.ts and errors.ts are layers of their own. */
 const folderOf = (file: string) => (file.includes("/") ? dirname(file) : file);
 
 /** Circles of places, where `placeOf` tells the place of a file. */
@@ -365,10 +365,10 @@ const directoriesIn = (path: string): string[] =>
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
 
-test("CONTRIBUTING names every room, every feature and every directory of tests", () => {
+test("CONTRIBUTING names every layer, every feature and every directory of tests", () => {
   const text = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
   const named = [
-    ...directoriesIn("src").map((room) => `src/${room}`),
+    ...directoriesIn("src").map((layer) => `src/${layer}`),
     ...directoriesIn("src/commands").filter((name) => !Object.hasOwn(groups, name)),
     ...Object.keys(groups).flatMap((group) =>
       directoriesIn(`src/commands/${group}`).map((feature) => `${group}/${feature}`),
