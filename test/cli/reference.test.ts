@@ -25,7 +25,7 @@ test("manual pages have the day of their version", () => {
 });
 
 test("the pages of the skill are up to date", async () => {
-  const references = join(root, "src", "commands", "shared", "skill", "references");
+  const references = join(root, "src", "commands", "assistants", "skill", "references");
   for (const [name, text] of await skillPages())
     expect(readFileSync(join(references, name), "utf8"), hint).toBe(text);
 });
