@@ -42,7 +42,7 @@ export const chunks = [
   ["print-error", ["cli/errors/error-text.ts", "cli/errors/line-error.ts"]],
   ["execute", ["cli/execute/execute.ts", "config/"]],
   ["client", ["api/send.ts", "api/response.ts"]],
-  ["output", ["output/print/print.ts", "output/formats/page-buffer.ts"]],
+  ["output", ["output/print/print.ts"]],
   ["live", ["output/live/event-printer.ts"]],
 ];
 

@@ -139,7 +139,7 @@ async function perform(
   };
   const render = succeeds && isSaid ? remember : printer.render;
   try {
-    await print(session, { returns, style, values, render, dryRun });
+    await print(session, { returns, style, values, render });
     await session.finishOutput();
   } finally {
     await session.printSummary(); // it counts the rows even if they cannot be printed
@@ -171,13 +171,11 @@ async function print(
     style,
     values,
     render,
-    dryRun,
   }: {
     readonly returns: Returns<never>;
     readonly style: Style;
     readonly values: AsyncIterable<unknown>;
     readonly render: typeof drain.render;
-    readonly dryRun: boolean;
   },
 ): Promise<void> {
   const { outputFile } = globals;
@@ -188,20 +186,10 @@ async function print(
     await context.notice(`wrote ${outputFile}`);
     return;
   }
-  // A terminal gets each row at once; a file or a program gets a page at a time.
-  const buffer =
-    isList(returns) && !host.stdout.isTTY && !dryRun
-      ? (await import("../../output/formats/page-buffer.ts")).bufferPages(host.stdout)
-      : undefined;
   const paths = style.columns?.some((name) => name.includes("."))
     ? (await import("../../output/print/print.ts")).watchPaths(values, { returns, style })
     : undefined;
-  const printed = await render(
-    returns,
-    paths?.values ?? values,
-    style,
-    buffer ?? host.stdout,
-  ).finally(() => buffer?.flush());
+  const printed = await render(returns, paths?.values ?? values, style, host.stdout);
   await context.formulas.warn();
   for (const path of paths?.unseen() ?? [])
     await context.notice(`no row has a value of ${JSON.stringify(path)}`);

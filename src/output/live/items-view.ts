@@ -4,7 +4,7 @@ import { hang, visible } from "../display-width.ts";
 import { textLine } from "../table/text-lines.ts";
 import { formatElapsed, headOf, joinParts, plainParts, signOf, spinnerSign } from "./node-lines.ts";
 import type { ViewStyle } from "./event-lines.ts";
-import type { LinePart } from "./node-lines.ts";
+import type { LinePart } from "../table/text-lines.ts";
 import { ProgressLine } from "./progress.ts";
 import type { LiveLines, TerminalWriter } from "./terminal-writer.ts";
 

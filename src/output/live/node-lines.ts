@@ -2,16 +2,10 @@ import { formatSeconds } from "../../lib/numbers.ts";
 import { counted } from "../../lib/text.ts";
 import type { NodeRun } from "../../runs/trace.ts";
 import { ellipsis, pad, shorten, visible, widthOf } from "../display-width.ts";
-import type { Colors } from "../display-width.ts";
 import { colorOfStatus } from "../style.ts";
+import type { LinePart } from "../table/text-lines.ts";
 import { durationPart } from "./event-lines.ts";
 import type { ViewStyle } from "./event-lines.ts";
-
-/** A part of a line; parts are separated by two spaces. */
-export interface LinePart {
-  readonly text: string;
-  readonly color?: keyof Colors | undefined;
-}
 
 const signs: Readonly<Record<string, readonly [unicode: string, ascii: string]>> = {
   succeeded: ["✓", "+"],

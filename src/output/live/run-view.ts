@@ -22,7 +22,7 @@ import {
   spinnerSign,
   formatElapsed,
 } from "./node-lines.ts";
-import type { LinePart } from "./node-lines.ts";
+import type { LinePart } from "../table/text-lines.ts";
 import { visible, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";

@@ -122,30 +122,23 @@ export async function* firstTogether(
 ): AsyncGenerator<{ readonly group: readonly unknown[]; readonly isAll: boolean }> {
   const iterator = rows[Symbol.asyncIterator]();
   let first: readonly unknown[] = [];
+  /** What did not arrive at once; if it failed, that is thrown below the rows before it. */
   let next: Promise<IteratorResult<readonly unknown[]>> | undefined;
   let isAll = false;
-  let failure: { readonly error: unknown } | undefined;
   try {
-    while (!isAll) {
-      next = iterator.next();
-      const result = first.length === 0 ? await next : await Promise.race([next, nextTick()]);
-      if (result === undefined) break;
-      isAll = result.done === true;
-      if (first.length === MAX_TABLE_ROWS) break;
-      next = undefined;
-      if (!isAll) first = [...first, ...result.value];
-      if (first.length > MAX_TABLE_ROWS) break;
+    while (!isAll && !next && first.length <= MAX_TABLE_ROWS) {
+      const arriving = iterator.next();
+      const result =
+        first.length === 0
+          ? await arriving
+          : await Promise.race([arriving.catch(() => undefined), nextTick()]);
+      if (result === undefined) next = arriving;
+      else if (result.done) isAll = true;
+      else first = [...first, ...result.value];
     }
-  } catch (error) {
-    failure = { error };
-  }
-  try {
-    const group = first.slice(0, MAX_TABLE_ROWS);
+    yield { group: first.slice(0, MAX_TABLE_ROWS), isAll };
     const rest = first.slice(MAX_TABLE_ROWS);
-    // Rows that came before a failure are printed before it is thrown.
-    if (!failure || group.length > 0) yield { group, isAll };
     if (rest.length > 0) yield { group: rest, isAll: false };
-    if (failure) throw failure.error;
     while (!isAll) {
       const result = await (next ?? iterator.next());
       next = undefined;

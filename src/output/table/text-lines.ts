@@ -14,6 +14,12 @@ export const tones: Readonly<Record<Tone, keyof Colors>> = {
 
 const gap = "  ";
 
+/** A part of a line; parts are separated by two spaces. */
+export interface LinePart {
+  readonly text: string;
+  readonly color?: keyof Colors | undefined;
+}
+
 /**
  * A line of text for the terminal, with trends if it then fits on one row. Otherwise it
  * wraps between its parts, and at the blanks of parts that are wider than the terminal.
@@ -21,24 +27,28 @@ const gap = "  ";
 export function textLine({ lead = "", parts }: TextLine, style: TableStyle): string {
   const start = visible(lead);
   const room = Math.max(1, style.columns - widthOf(start));
-  const plain = parts.map((part) => ({ ...part, text: visible(part.text) }));
-  const drawn = style.accessible ? plain : plain.map((part) => withTrend(part, style.unicode));
-  const isOneRow = sum(drawn.map(({ text }) => widthOf(text) + gap.length)) - gap.length <= room;
+  const withTrends = parts.map((part) => partOf(part, !style.accessible, style.unicode));
+  const isOneRow = widthTogether(withTrends) <= room;
+  const shown = isOneRow ? withTrends : parts.map((part) => partOf(part, false, style.unicode));
   const indent = " ".repeat(widthOf(start));
-  return rowsOf(isOneRow ? drawn : plain, room)
-    .map((row, index) => `${index === 0 ? start : indent}${colored(row, style.colors)}\n`)
+  return rowsOf(shown, room)
+    .map((row, index) => `${index === 0 ? start : indent}${joined(row, style.colors)}\n`)
     .join("");
 }
 
-function withTrend(part: TextPart, unicode: boolean): TextPart {
-  const { text, trend } = part;
-  if (trend === undefined || trend.length === 0) return part;
+function partOf({ text, tone, trend }: TextPart, hasTrend: boolean, unicode: boolean): LinePart {
+  const part = { text: visible(text), color: tone && tones[tone] };
+  if (!hasTrend || trend === undefined || trend.length === 0) return part;
   const chart = textChart({ chart: "spark", values: trend }, unicode, Infinity);
-  return { ...part, text: `${text} ${chart.draw(trend.length)}` };
+  return { ...part, text: `${part.text} ${chart.draw(trend.length)}` };
 }
 
-function rowsOf<P extends { readonly text: string }>(parts: readonly P[], room: number): P[][] {
-  const rows: P[][] = [];
+const widthTogether = (parts: readonly LinePart[]): number =>
+  sum(parts.map(({ text }) => widthOf(text) + gap.length)) - gap.length;
+
+/** Parts on rows of `room` columns. */
+function rowsOf(parts: readonly LinePart[], room: number): LinePart[][] {
+  const rows: LinePart[][] = [];
   let used = Infinity;
   for (const part of parts) {
     const width = widthOf(part.text);
@@ -56,23 +66,20 @@ function rowsOf<P extends { readonly text: string }>(parts: readonly P[], room: 
   return rows;
 }
 
-const colored = (row: readonly TextPart[], colors: Colors): string =>
-  row.map(({ text, tone }) => (tone === undefined ? text : colors[tones[tone]](text))).join(gap);
+const joined = (row: readonly LinePart[], colors: Colors): string =>
+  row.map(({ text, color }) => (color === undefined ? text : colors[color](text))).join(gap);
 
 const indent = "    ";
 
 /** Parts of a line on as many lines as they need, without a line end: none is wider than `width`. */
 export function wrapParts(
-  parts: readonly { readonly text: string; readonly color?: keyof Colors | undefined }[],
+  parts: readonly LinePart[],
   { colors, columns: width }: Pick<TableStyle, "colors" | "columns">,
 ): string {
   const shown = parts.filter(({ text }) => text !== "");
-  const whole = sum(shown.map(({ text }) => widthOf(text) + gap.length)) - gap.length;
-  const rows = whole <= width ? [shown] : rowsOf(shown, Math.max(1, width - indent.length));
-  const texts = rows.map((row) =>
-    row.map(({ text, color }) => (color === undefined ? text : colors[color](text))).join(gap),
-  );
-  return texts.join(`\n${indent}`);
+  const isOneRow = widthTogether(shown) <= width;
+  const rows = isOneRow ? [shown] : rowsOf(shown, Math.max(1, width - indent.length));
+  return rows.map((row) => joined(row, colors)).join(`\n${indent}`);
 }
 
 /** A command in backticks or a word, with the blanks before it. */
