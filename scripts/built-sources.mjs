@@ -14,13 +14,16 @@ export async function imported(...names) {
   const folder = mkdtempSync(join(cache, "kb-wf-sources-"));
   // Modules that they load on demand must be there until the end.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const outputs = names.map((name) => name.replace("../", ""));
   await build({
-    input: Object.fromEntries(names.map((name) => [name, join(root, "scripts", `${name}.ts`)])),
+    input: Object.fromEntries(
+      names.map((name, index) => [outputs[index], join(root, "scripts", `${name}.ts`)]),
+    ),
     platform: "node",
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
     plugins: [rawText],
     logLevel: "silent",
     output: { dir: folder, format: "esm" },
   });
-  return Promise.all(names.map((name) => import(pathToFileURL(join(folder, `${name}.js`)).href)));
+  return Promise.all(outputs.map((name) => import(pathToFileURL(join(folder, `${name}.js`)).href)));
 }

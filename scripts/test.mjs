@@ -1,50 +1,25 @@
 // Runs all checks and the quick tests. The last line is `N passed, N failed`.
-import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { prepare, root, tool } from "./prepare.mjs";
+import { quickChecks, run, start } from "./check/run.mjs";
+import { prepare } from "./prepare.mjs";
 
 prepare();
 const folder = mkdtempSync(join(tmpdir(), "kb-wf-test-"));
 const report = join(folder, "report.json");
-// The tests do not need the machine's extra certificate authorities, and Node.js 20 spends about 45 ms
-// on them at each start.
-const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
-
-/** Runs an installed program, or Node.js; returns its exit code and what it prints, if that is not inherited. */
-function run(name, args, stdio) {
-  const isTool = name !== process.execPath;
-  const shell = isTool && process.platform === "win32";
-  const child = spawn(isTool ? tool(name) : name, args, { cwd: root, env, stdio, shell });
-  const output = [];
-  for (const stream of [child.stdout, child.stderr])
-    stream?.setEncoding("utf8").on("data", (text) => output.push(text));
-  return new Promise((resolve) => {
-    child.on("error", ({ message }) => resolve({ status: 1, text: message }));
-    child.on("close", (status) => resolve({ status, text: output.join("") }));
-  });
-}
-
 const checks = [
-  ["types", "tsc", ["-p", "."]],
-  ["lint", "oxlint", ["--deny-warnings", "src", "test", "scripts", "bin"]],
-  ["format", "oxfmt", ["--check", "src", "test", "scripts", "bin"]],
+  ...quickChecks,
   ["unused code", "knip", []],
   ["package", "publint", ["--strict"]],
   ["planted bugs", process.execPath, ["scripts/planted.mjs", "--sample", "3"]],
 ];
 // The checks run beside the tests, which often wait.
-const checked = checks.map(([name, command, args]) => [name, run(command, args, "pipe")]);
+const finishChecks = start(checks);
 const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
 const { status } = await run("vitest", ["run", "--project", "quick", ...reporters], "inherit");
 
-const failed = [];
-for (const [name, result] of checked) {
-  const { status: code, text } = await result;
-  console.log(`${name} … ${code === 0 ? "ok" : `failed\n${text}`}`);
-  if (code !== 0) failed.push(name);
-}
+const failed = await finishChecks();
 let counts = { numPassedTests: 0, numFailedTests: 1 };
 try {
   counts = JSON.parse(readFileSync(report, "utf8"));

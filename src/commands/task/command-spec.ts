@@ -4,6 +4,7 @@ import type { TargetFlags } from "../../config/settings.ts";
 import { CliError } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import type { appRows, knowledgeRows } from "../../operations/index.ts";
 import { list, onTerminal, withNamePath } from "../../operations/operation.ts";
 import type {
   Effect,
@@ -257,10 +258,15 @@ export const tasks = <M extends object>(
   },
 });
 
-/** Rows of the table that are commands: a module that exports nothing else. */
-export const rows = (words: string, load: () => Promise<object>): Feature => ({
+type Table = typeof knowledgeRows & typeof appRows;
+
+/** Rows that are commands: a module that is part of the table, and exports nothing else. */
+export const rows = <M extends { readonly [Name in keyof M]: Table[Name & keyof Table] }>(
+  words: string,
+  load: () => Promise<M>,
+): Feature => ({
   words,
-  load: async () => Object.values(await load()) as AnyOperation[],
+  load: async () => Object.values(await load()),
 });
 
 /** The commands of features, in the same order. */
