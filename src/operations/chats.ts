@@ -13,7 +13,15 @@ import {
   record,
   success,
 } from "./operation.ts";
-import { blocking, deletes, required, streaming, userInBody, userInQuery } from "./shared.ts";
+import {
+  blocking,
+  deletes,
+  required,
+  stops,
+  streaming,
+  userInBody,
+  userInQuery,
+} from "./shared.ts";
 import { runWorkflow } from "./workflows.ts";
 
 /** Sources of an answer: chunks of knowledge. */
@@ -74,6 +82,7 @@ const message_id = path.uuid("Message ID", { placeholder: "message" });
 
 const message = {
   id: "sendChatMessage",
+  action: "send message",
   route: "POST /chat-messages",
   params: {
     query: body.text("Message to send", { required }),
@@ -90,15 +99,10 @@ const message = {
   },
 } as const;
 
-export const sendMessage = wfOperation({
-  ...message,
-  action: "send message",
-  ...streaming,
-});
+export const sendMessage = wfOperation({ ...message, ...streaming });
 
 export const sendMessageBlocking = wfOperation({
   ...message,
-  action: "send message",
   ...blocking,
   returns: withFields(
     { event: "text", message_id: "id", conversation_id: "id", "workflow_run_id?": "id" },
@@ -117,8 +121,6 @@ export const sendMessageBlocking = wfOperation({
 
 export const stopMessage = wfOperation({
   id: "stopChatMessageGeneration",
-  action: "stop task {task}",
-  done: "Sent a stop request for task {task}",
   summary: "Stop a chat response; reports success in any case",
   route: "POST /chat-messages/{task_id}/stop",
   params: {
@@ -127,8 +129,7 @@ export const stopMessage = wfOperation({
     }),
     user: userInBody,
   },
-  returns: success,
-  retry: "idempotent",
+  ...stops,
 });
 
 export const listSuggestedQuestions = wfOperation({
@@ -305,6 +306,7 @@ type Completion = Pick<ChatResponse, "id" | "message_id" | "answer" | "metadata"
 
 const completion = {
   id: "createCompletionMessage",
+  action: "generate text",
   route: "POST /completion-messages",
   params: {
     inputs: runWorkflow.params.inputs,
@@ -314,15 +316,10 @@ const completion = {
   },
 } as const;
 
-export const createCompletion = wfOperation({
-  ...completion,
-  action: "generate text",
-  ...streaming,
-});
+export const createCompletion = wfOperation({ ...completion, ...streaming });
 
 export const createCompletionBlocking = wfOperation({
   ...completion,
-  action: "generate text",
   ...blocking,
   returns: withFields(
     { answer: "text", message_id: "id" },
@@ -336,15 +333,12 @@ export const createCompletionBlocking = wfOperation({
 export const stopCompletion = wfOperation({
   id: "stopGenerate",
   command: "wf text stop <task>",
-  action: "stop task {task}",
-  done: "Sent a stop request for task {task}",
   summary: "Stop generating text; reports success in any case",
   route: "POST /completion-messages/{task_id}/stop",
   params: {
     task_id: path.text("Task ID, from the events of `wf text create`", { placeholder: "task" }),
     user: userInBody,
   },
-  returns: success,
-  retry: "idempotent",
+  ...stops,
   examples: ["wf text stop $TASK", "wf text stop $TASK --user ann"],
 });

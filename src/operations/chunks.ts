@@ -12,7 +12,7 @@ import {
   within,
 } from "./operation.ts";
 import type { Checked, Column } from "./operation.ts";
-import { dataset_id, deletes, document_id, required } from "./shared.ts";
+import { dataset_id, deletes, document_id, listOf, required } from "./shared.ts";
 import { commandLine } from "../lib/command-line.ts";
 
 const statuses = ["waiting", "indexing", "completed", "error", "paused", "re_segment"] as const;
@@ -77,6 +77,8 @@ const childSheet = withNamePath(
 );
 
 const segment_id = path.uuid("Chunk ID", { placeholder: "chunk", listed: "chunk" });
+/** The parameters of a route of one chunk. */
+const ofChunk = { dataset_id, document_id, segment_id };
 const child_chunk_id = path.uuid("Child chunk ID", { placeholder: "child", listed: "child" });
 
 export const listChunks = kbOperation({
@@ -108,18 +110,12 @@ export const createChunks = kbOperation({
     dataset_id,
     document_id,
     segments: body.json("Several chunks: [{content, answer, keywords}]", {
-      shape: {
-        kind: "list",
-        of: {
-          kind: "object",
-          fields: {
-            content: { kind: "text", required },
-            answer: { kind: "text" },
-            keywords: { kind: "list", of: { kind: "text" } },
-            attachment_ids: { kind: "list", of: { kind: "text" } },
-          },
-        },
-      },
+      shape: listOf({
+        content: { kind: "text", required },
+        answer: { kind: "text" },
+        keywords: { kind: "list", of: { kind: "text" } },
+        attachment_ids: { kind: "list", of: { kind: "text" } },
+      }),
     }),
     "segments.0.content": body.text("Content of the chunk", { flag: "content" }),
     "segments.0.answer": body.text("Answer, in question-and-answer documents", { flag: "answer" }),
@@ -134,12 +130,10 @@ export const createChunks = kbOperation({
   knownErrors: [
     {
       message: "Document is not completed",
-      kind: "refused",
       hint: `run ${commandLine("kb doc wait", ["{dataset_id}", "{document_id}"])} until it is indexed`,
     },
     {
       message: "Document is disabled",
-      kind: "refused",
       hint: `run ${commandLine("kb doc enable", ["{dataset_id}", "{document_id}"])} first`,
     },
   ],
@@ -157,7 +151,7 @@ export const getChunk = kbOperation({
   action: "get chunk {chunk}",
   summary: "Show a chunk",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
-  params: { dataset_id, document_id, segment_id },
+  params: ofChunk,
   returns: sheet,
   examples: [
     "kb chunk show Handbook welcome.md $CHUNK",
@@ -173,9 +167,7 @@ export const updateChunk = kbOperation({
   summary: "Update a chunk and reindex it",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
   params: {
-    dataset_id,
-    document_id,
-    segment_id,
+    ...ofChunk,
     "segment.content": body.text("New content", { flag: "content" }),
     "segment.answer": body.text("New answer, in question-and-answer documents", {
       flag: "answer",
@@ -200,7 +192,6 @@ export const updateChunk = kbOperation({
   knownErrors: [
     {
       message: "Can't update disabled segment",
-      kind: "refused",
       hint: "a disabled chunk is changed only together with --enabled",
     },
   ],
@@ -219,7 +210,7 @@ export const deleteChunk = kbOperation({
   action: "delete chunk {chunk}",
   summary: "Delete a chunk",
   route: "DELETE /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}",
-  params: { dataset_id, document_id, segment_id },
+  params: ofChunk,
   ...deletes,
   examples: [
     "kb chunk delete Handbook welcome.md $CHUNK --yes",
@@ -234,9 +225,7 @@ export const listChildChunks = kbOperation({
   summary: "List the child chunks of a chunk in order",
   route: "GET /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks",
   params: {
-    dataset_id,
-    document_id,
-    segment_id,
+    ...ofChunk,
     keyword: query.text("Only child chunks that contain this text"),
   },
   returns: withFields(
@@ -259,9 +248,7 @@ export const createChildChunk = kbOperation({
   summary: "Append a child chunk to a chunk",
   route: "POST /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks",
   params: {
-    dataset_id,
-    document_id,
-    segment_id,
+    ...ofChunk,
     content: body.text("Content", { required }),
   },
   ordered: true,
@@ -280,9 +267,7 @@ export const updateChildChunk = kbOperation({
   route:
     "PATCH /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks/{child_chunk_id}",
   params: {
-    dataset_id,
-    document_id,
-    segment_id,
+    ...ofChunk,
     child_chunk_id,
     content: body.text("New content", { required }),
   },
@@ -300,7 +285,7 @@ export const deleteChildChunk = kbOperation({
   summary: "Delete a child chunk",
   route:
     "DELETE /datasets/{dataset_id}/documents/{document_id}/segments/{segment_id}/child_chunks/{child_chunk_id}",
-  params: { dataset_id, document_id, segment_id, child_chunk_id },
+  params: { ...ofChunk, child_chunk_id },
   ...deletes,
   examples: [
     "kb chunk child delete Handbook welcome.md $CHUNK $CHILD --yes",

@@ -126,7 +126,6 @@ export const createDocumentByFile = kbOperation({
   knownErrors: [
     {
       message: "the file was rejected",
-      kind: "refused",
       hint: "every server takes md, txt, html, csv, pdf, docx and xlsx files, up to a size of its own",
     },
   ],
@@ -176,7 +175,6 @@ export const updateDocumentByText = kbOperation({
   knownErrors: [
     {
       message: "Document is not available",
-      kind: "refused",
       hint: `only enabled, indexed documents can be changed: run ${commandLine("kb doc show", ["{dataset_id}", "{document_id}"])}`,
     },
   ],

@@ -64,7 +64,6 @@ export const previewFile = wfOperation({
 const notEnabled = [
   {
     message: "is not enabled",
-    kind: "refused",
     hint: "the web console enables it for an application: `wf open`",
   },
 ] as const;

@@ -13,7 +13,14 @@ import {
   within,
 } from "./operation.ts";
 import type { Checked, Column } from "./operation.ts";
-import { dataset_id, deletes, required, retrieval_model, indexingTechniques } from "./shared.ts";
+import {
+  dataset_id,
+  deletes,
+  listOf,
+  required,
+  retrieval_model,
+  indexingTechniques,
+} from "./shared.ts";
 
 const permissions = ["only_me", "all_team_members", "partial_members"] as const;
 
@@ -72,6 +79,9 @@ const permission = body.choice(permissions, "Who in the workspace can see it", {
 });
 const embedding_model = body.model("Embedding model, see `kb model list`");
 const embedding_model_provider = body.text("Provider of a model given without one");
+const external_retrieval_model = body.json("Search settings of external knowledge", {
+  shape: { kind: "object" },
+});
 const external_knowledge_api_id = body.text("ID of the external knowledge API");
 const external_knowledge_id = body.text("ID of the knowledge in that API");
 
@@ -165,7 +175,6 @@ export const updateKnowledgeBase = kbOperation({
   knownErrors: [
     {
       message: "Dataset name already exists",
-      kind: "refused",
       hint: "choose another name; `kb show {name}` shows the knowledge base that has this one",
     },
   ],
@@ -180,14 +189,9 @@ export const updateKnowledgeBase = kbOperation({
     embedding_model_provider,
     retrieval_model,
     partial_member_list: body.json("Members who can see it: [{user_id}]", {
-      shape: {
-        kind: "list",
-        of: { kind: "object", fields: { user_id: { kind: "text", required } } },
-      },
+      shape: listOf({ user_id: { kind: "text", required } }),
     }),
-    external_retrieval_model: body.json("Search settings of external knowledge", {
-      shape: { kind: "object" },
-    }),
+    external_retrieval_model,
     external_knowledge_id,
     external_knowledge_api_id,
     rewrite: local.flag("Write documents again if searches fail"),
@@ -231,9 +235,7 @@ export const searchKnowledgeBase = kbOperation({
     query: body.text("Search query", { length: [1, 250], required }),
     retrieval_model,
     attachment_ids: body.text("Uploaded file to search with", { many: true }),
-    external_retrieval_model: body.json("Search settings of external knowledge", {
-      shape: { kind: "object" },
-    }),
+    external_retrieval_model,
   },
   returns: withFields(
     {

@@ -9,7 +9,7 @@ import {
   record,
   success,
 } from "./operation.ts";
-import { dataset_id, required } from "./shared.ts";
+import { dataset_id, listOf, required } from "./shared.ts";
 
 const types = ["string", "number", "time"] as const;
 
@@ -104,6 +104,8 @@ export const deleteMetadataField = kbOperation({
   ],
 });
 
+const namedText = { id: { kind: "text", required }, name: { kind: "text", required } } as const;
+
 export const setDocumentMetadata = kbOperation({
   id: "batchUpdateDocumentMetadata",
   action: "set metadata of documents {doc} in knowledge base {kb}",
@@ -113,28 +115,11 @@ export const setDocumentMetadata = kbOperation({
     // Without partial_update, all other values of the document are removed (server §11).
     operation_data: body.json("Values by document", {
       required,
-      shape: {
-        kind: "list",
-        of: {
-          kind: "object",
-          fields: {
-            document_id: { kind: "text", required },
-            metadata_list: {
-              kind: "list",
-              required,
-              of: {
-                kind: "object",
-                fields: {
-                  id: { kind: "text", required },
-                  name: { kind: "text", required },
-                  value: { kind: "any" },
-                },
-              },
-            },
-            partial_update: { kind: "flag" },
-          },
-        },
-      },
+      shape: listOf({
+        document_id: { kind: "text", required },
+        metadata_list: { ...listOf({ ...namedText, value: { kind: "any" } }), required },
+        partial_update: { kind: "flag" },
+      }),
     }),
   },
   returns: success,

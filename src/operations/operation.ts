@@ -231,10 +231,13 @@ interface KeylessOperation<P extends Params, R extends Returns<never>> {
    * chunks in error are not stored.
    */
   readonly indexes?: { readonly at: string; readonly dropped?: true };
-  /** The meaning of API errors, by their text. `{dataset_id}` in a hint is the value sent. */
+  /**
+   * The meaning of API errors, by their text; each is `refused` unless it has another kind. `{dataset_id}` in a
+   * hint is the value sent.
+   */
   readonly knownErrors?: readonly {
     readonly message: string;
-    readonly kind: "refused" | "not-found";
+    readonly kind?: "not-found";
     readonly hint: string;
   }[];
   /** Requests must arrive in order, so `--each` sends one at a time. */

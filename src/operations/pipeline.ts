@@ -90,6 +90,7 @@ export const runDatasourceNode = kbOperation({
 
 const pipelineRun = {
   id: "runPipeline",
+  action: "run pipeline of knowledge base {kb}",
   route: "POST /datasets/{dataset_id}/pipeline/run",
   params: {
     dataset_id,
@@ -107,14 +108,12 @@ const pipelineRun = {
 
 export const runPipeline = kbOperation({
   ...pipelineRun,
-  action: "run pipeline of knowledge base {kb}",
   ...streaming,
   returns: eventsOrResponse,
 });
 
 export const runPipelineBlocking = kbOperation({
   ...pipelineRun,
-  action: "run pipeline of knowledge base {kb}",
   ...blocking,
   returns: record<Readonly<Record<string, unknown>>>(),
 });

@@ -1,5 +1,5 @@
-import { body, events, form, local, noContent, path, query } from "./operation.ts";
-import type { Param } from "./operation.ts";
+import { body, events, form, local, noContent, path, query, success } from "./operation.ts";
+import type { Param, Shape } from "./operation.ts";
 
 /** `{ required }` in the options of a parameter. */
 export const required = true as const;
@@ -44,6 +44,10 @@ export const modelTypes = [
   "speech2text",
   "moderation",
 ] as const;
+
+/** The shape of a list of objects with these fields. */
+export const listOf = <const F extends Readonly<Record<string, Shape>>>(fields: F) =>
+  ({ kind: "list", of: { kind: "object", fields } }) as const;
 
 const modelShape = {
   kind: "object",
@@ -100,12 +104,8 @@ export const processRuleShape = {
       kind: "object",
       fields: {
         pre_processing_rules: {
-          kind: "list",
+          ...listOf({ id: { kind: "text", required }, enabled: { kind: "flag", required } }),
           required,
-          of: {
-            kind: "object",
-            fields: { id: { kind: "text", required }, enabled: { kind: "flag", required } },
-          },
         },
         segmentation,
         parent_mode: { kind: "text", choices: ["full-doc", "paragraph"] },
@@ -147,6 +147,14 @@ export const inData = <P extends Record<string, Param>>(params: P) =>
 
 /** What all deletes have in common. */
 export const deletes = { returns: noContent, alreadyDoneStatus: 404, destructive: true } as const;
+
+/** A stop, which succeeds for any task (server §13). */
+export const stops = {
+  action: "stop task {task}",
+  done: "Sent a stop request for task {task}",
+  returns: success,
+  retry: "idempotent",
+} as const;
 
 /** A request whose response is a stream of events, with one at least every few seconds. */
 export const streaming = {

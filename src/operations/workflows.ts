@@ -12,12 +12,13 @@ import {
   query,
   withFields,
   record,
-  success,
   within,
 } from "./operation.ts";
 import {
   blocking,
+  listOf,
   required,
+  stops,
   streaming,
   userInBody,
   userInQuery,
@@ -63,31 +64,23 @@ const inputs = body.json("Values of the application's inputs by name", {
   shape: { kind: "object" },
 });
 const files = body.json("Input files: [{type, transfer_method, upload_file_id}]", {
-  shape: {
-    kind: "list",
-    of: {
-      kind: "object",
-      fields: {
-        type: {
-          kind: "text",
-          required,
-          choices: ["image", "document", "audio", "video", "custom"],
-        },
-        transfer_method: { kind: "text", required, choices: ["remote_url", "local_file"] },
-        url: { kind: "text" },
-        upload_file_id: { kind: "text" },
-      },
-    },
-  },
+  shape: listOf({
+    type: { kind: "text", required, choices: ["image", "document", "audio", "video", "custom"] },
+    transfer_method: { kind: "text", required, choices: ["remote_url", "local_file"] },
+    url: { kind: "text" },
+    upload_file_id: { kind: "text" },
+  }),
 });
 
 const newest = {
   id: "executeWorkflow",
+  action: "run workflow",
   route: "POST /workflows/run",
   params: { inputs, files, user: userInBody },
 } as const;
 
 const chosen = {
+  ...newest,
   id: "runWorkflowById",
   route: "POST /workflows/{workflow_id}/run",
   params: {
@@ -117,29 +110,10 @@ const waiting = {
   ),
 } as const;
 
-export const runWorkflow = wfOperation({
-  action: "run workflow",
-  ...newest,
-  ...streaming,
-});
-
-export const runWorkflowBlocking = wfOperation({
-  action: "run workflow",
-  ...newest,
-  ...waiting,
-});
-
-export const runWorkflowById = wfOperation({
-  action: "run workflow",
-  ...chosen,
-  ...streaming,
-});
-
-export const runWorkflowByIdBlocking = wfOperation({
-  action: "run workflow",
-  ...chosen,
-  ...waiting,
-});
+export const runWorkflow = wfOperation({ ...newest, ...streaming });
+export const runWorkflowBlocking = wfOperation({ ...newest, ...waiting });
+export const runWorkflowById = wfOperation({ ...chosen, ...streaming });
+export const runWorkflowByIdBlocking = wfOperation({ ...chosen, ...waiting });
 
 export const getWorkflowRun = wfOperation({
   id: "getWorkflowRunDetail",
@@ -168,16 +142,13 @@ export const getWorkflowRun = wfOperation({
 
 export const stopWorkflowRun = wfOperation({
   id: "stopWorkflowTaskGeneration",
-  action: "stop task {task}",
-  done: "Sent a stop request for task {task}",
   route: "POST /workflows/tasks/{task_id}/stop",
   params: {
     task_id: path.text("Task ID from the run's events", { placeholder: "task" }),
     user: userInBody,
   },
   // Reports success for any task: only the run shows whether it stopped (server §13).
-  returns: success,
-  retry: "idempotent",
+  ...stops,
 });
 
 export const streamRunEvents = wfOperation({

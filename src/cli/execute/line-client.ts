@@ -208,7 +208,8 @@ function withKnownMeaning(error: CliError, row: AnyOperation, input: Values): Cl
   const hint = mapCommands(known.hint, (words) =>
     words.map((word) => word.replace(/^\{(\w+)\}$/, (_, name: string) => String(input[name]))),
   );
-  return new ApiError(known.kind, message, response, { ...info, code: known.kind, hint });
+  const { kind = "refused" } = known;
+  return new ApiError(kind, message, response, { ...info, code: kind, hint });
 }
 
 async function logRequests(
