@@ -9,8 +9,10 @@ import {
 } from "../operations/workflows.ts";
 import type { Following } from "./run-state.ts";
 
-/** Runs that were found: two equal starts never take the same one. */
-const found = new Set<string>();
+/** Runs that were found, and when: two equal starts never take the same one. */
+const found = new Map<string, number>();
+/** ms after which no start looks for its run any more: a row waits 20 minutes for a response. */
+const FORGET_AFTER = 3_600_000;
 
 /**
  * Returns what finds the run that a request starts now, if its response does not arrive: the only one in the
@@ -24,14 +26,14 @@ export function runFinder(
   if (id !== runWorkflow.id && id !== runWorkflowById.id) return undefined;
   const sentAt = host.elapsed();
   return async () => {
-    let now = NaN; // by the server's clock
+    let serverNow = NaN;
     const user = String(input["user"] ?? (await api.user()));
     const logs = await api.call(
       listWorkflowLogs,
       { created_by_end_user_session_id: user },
-      { onHeaders: ({ date = "" }) => void (now = Date.parse(date) / 1000) },
+      { onHeaders: ({ date = "" }) => void (serverNow = Date.parse(date) / 1000) },
     );
-    const since = now - Math.ceil((host.elapsed() - sentAt) / 1000) - 1;
+    const since = serverNow - Math.ceil((host.elapsed() - sentAt) / 1000) - 1;
     const runs: string[] = [];
     for (const { workflow_run: run, created_at } of logs) {
       if (!run || !(created_at >= since)) continue;
@@ -40,7 +42,9 @@ export function runFinder(
     }
     const [run] = runs;
     if (run === undefined || runs.length > 1) return undefined;
-    found.add(run);
+    const now = host.elapsed();
+    for (const [id, at] of found) if (now - at > FORGET_AFTER) found.delete(id);
+    found.set(run, now);
     return run;
   };
 }
