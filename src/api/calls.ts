@@ -63,7 +63,6 @@ export interface CallOptions {
 
 /** Options of a request that no row describes. */
 export interface RawOptions {
-  readonly headers?: Readonly<Record<string, string>>;
   /** Overrides the target of the client; sends no key if it has none. */
   readonly target?: Target | undefined;
   readonly retries?: number | undefined;
@@ -186,7 +185,6 @@ export class Calls {
       retries: options.retries ?? setup.retries,
       idleTimeout: setup.idleTimeout ?? options.idleTimeout ?? MAX_IDLE_TIMEOUT,
       signal: setup.signal,
-      headers: options.headers,
     };
     const { sendRequest } = await import("./send.ts");
     return sendRequest(full, sending, this.#transport, (response) => Promise.resolve(response));

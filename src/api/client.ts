@@ -147,11 +147,10 @@ function listsOf(calls: Calls) {
   /** Reads the list by time windows; undefined for lists whose pages are complete. */
   const windowsOf = async (row: AnyOperation, input: Values, call: CallOptions) => {
     if (row.returns.kind !== "page") return undefined;
-    const { windowFilters, readCompletePages, readWindows } = await import("./time-windows.ts");
-    const filters = windowFilters(row);
-    if (filters === undefined) return undefined;
+    const { isUnordered, readCompletePages, readWindows } = await import("./time-windows.ts");
+    if (!isUnordered(row)) return undefined;
     const fetch = (values: Values, paging: Paging) => readOne(row, values, { ...call, paging });
-    const source = { filters, input, cap: row.returns.cap, fetch, trace: calls.setup.trace };
+    const source = { input, cap: row.returns.cap, fetch, trace: calls.setup.trace };
     return {
       all: (limit: RowLimit, counter: PageCounter) => readCompletePages(source, limit, counter),
       each: (end?: number) => readWindows(source, end),

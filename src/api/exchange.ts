@@ -64,8 +64,6 @@ export interface SendOptions {
   /** Aborted by an interrupt or a deadline; its reason says which. */
   readonly signal: AbortSignal;
   readonly onSent?: OnSent | undefined;
-  /** Further headers, from `api --header`. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A successful response; the body is a stream that can be read once. */
@@ -84,7 +82,6 @@ export async function sendOnce(request: HttpRequest, options: SendOptions, trans
   const headers: Record<string, string> = {
     accept: "*/*",
     ...request.headers,
-    ...options.headers,
     ...(options.key !== undefined && { authorization: `Bearer ${options.key}` }),
   };
   const body = await bodyOf(request, transport);

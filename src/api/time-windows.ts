@@ -5,34 +5,20 @@ import { idIn, sentAhead } from "./pages.ts";
 import type { Page, PageCounter, Paging, RowLimit } from "./pages.ts";
 import type { Values } from "./request.ts";
 
-/** How a list can be cut into windows of time. */
-interface WindowFilters {
-  /** Parameters for the first and the last moment, both inclusive. */
-  readonly after: string;
-  readonly before: string;
-  /** Path of the Unix second in a row. */
-  readonly second: string;
-  /** Further filters, each of which selects some of the rows of one second. */
-  readonly parts: readonly Values[];
-}
+/** Is it the list whose pages lose rows, because rows of the same second have no order (server §12)? */
+export const isUnordered = ({ id }: AnyOperation): boolean => id === "getWorkflowLogs";
 
-/** Lists whose pages lose rows, because rows of the same second have no order (server §12). */
-const unorderedLists: Readonly<Record<string, WindowFilters>> = {
-  getWorkflowLogs: {
-    after: "created_at__after",
-    before: "created_at__before",
-    second: "created_at",
-    parts: [{ status: "succeeded" }, { status: "failed" }, { status: "stopped" }],
-  },
-};
-
-/** The filters that cut this list into windows; undefined if its pages are complete. */
-export const windowFilters = (row: AnyOperation): WindowFilters | undefined =>
-  unorderedLists[row.id];
+/** Its parameters for the first and the last moment, both inclusive. */
+const AFTER = "created_at__after";
+const BEFORE = "created_at__before";
+/** Filters, each of which selects some of the rows of one second. */
+const PARTS: readonly Values[] = ["succeeded", "failed", "stopped"].map((status) => ({ status }));
+/** Reads the Unix second of a row. */
+const readSecond = readerOf("created_at");
+const secondOf = (row: unknown): number => Number(readSecond(row)) || 0;
 
 /** A list to read by windows. */
 interface Source {
-  readonly filters: WindowFilters;
   /** The user's own filters. */
   readonly input: Values;
   /** Maximum page size. */
@@ -82,10 +68,10 @@ const PAGE_SIZES = [100, 97, 89, 83, 79, 73, 71, 67, 61, 59, 53, 47];
  * server's own clock before the first request, so rows added during the read are not part of it.
  */
 export async function* readWindows(source: Source, last?: number): AsyncGenerator<TimeWindow> {
-  const { filters, input, cap } = source;
+  const { input, cap } = source;
   const reader = new WindowReader(source);
-  const oldest = secondsIn(input[filters.after], Math.ceil) ?? 0;
-  const requested = last ?? secondsIn(input[filters.before], Math.floor);
+  const oldest = secondsIn(input[AFTER], Math.ceil) ?? 0;
+  const requested = last ?? secondsIn(input[BEFORE], Math.floor);
   if (last !== undefined && last < oldest) return;
   let page = await reader.fetch({ from: oldest, to: requested });
   let to = reader.lastSecond(page, requested);
@@ -110,7 +96,7 @@ export async function* readWindows(source: Source, last?: number): AsyncGenerato
       return;
     }
     const next = await (coming ?? reader.fetch({ from: oldest, to: end }));
-    if (next.rows.some((row) => reader.secondOf(row) > end)) throw filterIgnored(filters);
+    if (next.rows.some((row) => secondOf(row) > end)) throw filterIgnored();
     const left = countOf(next, cap);
     if (newer.length > 0 && left < total - newer.length) window = await reader.complete(window);
     seconds = reader.completeSeconds(next);
@@ -127,18 +113,15 @@ class WindowReader {
   private received = 0;
   private yielded = 0;
   private duplicates = 0;
-  readonly secondOf: (row: unknown) => number;
 
   constructor(source: Source) {
     this.source = source;
-    const read = readerOf(source.filters.second);
-    this.secondOf = (row) => Number(read(row)) || 0;
   }
 
   /** The oldest second of a page, and the rows of the others, which are complete. */
   completeSeconds({ rows }: Page): { readonly edge: number; readonly newer: readonly unknown[] } {
-    const edge = Math.min(...rows.map(this.secondOf));
-    return { edge, newer: rows.filter((row) => this.secondOf(row) > edge) };
+    const edge = Math.min(...rows.map(secondOf));
+    return { edge, newer: rows.filter((row) => secondOf(row) > edge) };
   }
 
   /** One page of a window. */
@@ -148,13 +131,12 @@ class WindowReader {
     number = 1,
     limit = this.source.cap,
   ): Promise<Page> {
-    const { filters, input } = this.source;
     const bounds = {
-      ...(window.from > 0 && { [filters.after]: timeOf(window.from) }),
-      ...(window.to !== undefined && { [filters.before]: timeOf(window.to) }),
+      ...(window.from > 0 && { [AFTER]: timeOf(window.from) }),
+      ...(window.to !== undefined && { [BEFORE]: timeOf(window.to) }),
     };
     const paging = { page: String(number), limit: String(limit) };
-    const page = await this.source.fetch({ ...input, ...filter, ...bounds }, paging);
+    const page = await this.source.fetch({ ...this.source.input, ...filter, ...bounds }, paging);
     this.received += page.rows.length;
     return page;
   }
@@ -170,7 +152,7 @@ class WindowReader {
 
   /** The server's clock before the request, or the requested end if earlier. A row may be ahead of it. */
   lastSecond({ rows, asOf = 0 }: Page, requested: number | undefined): number {
-    const now = Math.max(Math.floor(asOf), ...rows.map(this.secondOf));
+    const now = Math.max(Math.floor(asOf), ...rows.map(secondOf));
     return requested === undefined ? now : Math.min(requested, now);
   }
 
@@ -181,7 +163,7 @@ class WindowReader {
   ): Promise<WindowRows> {
     const { from, to } = window;
     await this.source.trace(1, `reading ${timeOf(from)} to ${timeOf(until)} in parts`);
-    const found = new FoundRows(this.secondOf);
+    const found = new FoundRows();
     found.add(window.rows);
     const missing = await this.fill({ from, to: until }, found);
     return { from, to, rows: found.newestFirst(), missing };
@@ -204,10 +186,10 @@ class WindowReader {
 
   /** Adds the rows of a second that holds more than a page. Returns how many stay hidden. */
   private async fillSecond(second: Seconds, count: number, found: FoundRows): Promise<number> {
-    const { filters, input } = this.source;
+    const { input } = this.source;
     const isUnused = (part: Values) => Object.keys(part).every((name) => input[name] === undefined);
     let total = count;
-    let parts: Values[] = [...filters.parts.filter(isUnused), {}];
+    let parts: Values[] = [...PARTS.filter(isUnused), {}];
     for (const size of PAGE_SIZES) {
       for (const part of parts) {
         for (let number = 1; ; number++) {
@@ -228,26 +210,18 @@ class WindowReader {
 
 class FoundRows {
   private readonly byId = new Map<unknown, unknown>();
-  private readonly secondOf: (row: unknown) => number;
-
-  constructor(secondOf: (row: unknown) => number) {
-    this.secondOf = secondOf;
-  }
 
   add(rows: readonly unknown[]): void {
     for (const row of rows) this.byId.set(idIn(row) ?? row, row);
   }
 
   countIn({ from, to }: Seconds): number {
-    let count = 0;
-    for (const row of this.byId.values()) {
-      if (this.secondOf(row) >= from && this.secondOf(row) <= to) count++;
-    }
-    return count;
+    const seconds = [...this.byId.values()].map(secondOf);
+    return seconds.filter((second) => second >= from && second <= to).length;
   }
 
   newestFirst(): unknown[] {
-    return [...this.byId.values()].sort((a, b) => this.secondOf(b) - this.secondOf(a));
+    return [...this.byId.values()].sort((a, b) => secondOf(b) - secondOf(a));
   }
 }
 
@@ -286,8 +260,8 @@ export const hiddenRows = (shown: number, missing: number): CliError =>
     },
   );
 
-const filterIgnored = ({ after, before }: WindowFilters) =>
-  new CliError("failure", `the server ignores ${after} and ${before}`, {
+const filterIgnored = () =>
+  new CliError("failure", `the server ignores ${AFTER} and ${BEFORE}`, {
     hint: "--page reads single pages without them",
   });
 

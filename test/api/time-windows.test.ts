@@ -11,11 +11,13 @@ const second = (time: string | undefined, fallback: number) =>
 async function windowsOf(seconds: readonly number[], since?: number, last?: number) {
   const list = seconds.map((at, id) => ({ id, created_at: Math.abs(at), hidden: at < 0 }));
   const source = {
-    filters: { after: "after", before: "before", second: "created_at", parts: [] },
-    input: since === undefined ? {} : { after: timeOf(since) },
+    input: since === undefined ? {} : { created_at__after: timeOf(since) },
     cap: 3,
     fetch(input: Record<string, unknown>, { page, limit }: Record<string, string>) {
-      const { after, before } = input as Record<string, string | undefined>;
+      const { created_at__after: after, created_at__before: before } = input as Record<
+        string,
+        string | undefined
+      >;
       const matching = list
         .filter((row) => row.created_at >= second(after, 0))
         .filter((row) => row.created_at <= second(before, Infinity));
