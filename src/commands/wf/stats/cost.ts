@@ -14,7 +14,7 @@ import { savedRecordings } from "../recording/index.ts";
 import type { costParams } from "./command.ts";
 import { readPrices } from "./prices.ts";
 import type { Prices } from "./prices.ts";
-import { runsFromFile, runsFromServer, firstSecond } from "./sources.ts";
+import { readRuns } from "./sources.ts";
 
 type CostInput = Input<typeof costParams>;
 
@@ -50,8 +50,7 @@ export async function* run(input: CostInput, context: Context): AsyncGenerator<R
 /** Adds the tokens of the runs of an application. Returns the error of an incomplete read. */
 async function addRuns(input: CostInput, rows: Map<string, CostRow>, context: Context) {
   const query = logQuery(input);
-  const { from } = input;
-  const application = from ? null : ((await knownApplication(context))?.name ?? null);
+  const application = input.from ? null : ((await knownApplication(context))?.name ?? null);
   const clock = localClock(context.options.timeZone());
   const recordings = await savedRecordings(context);
   const recorded: { readonly run: string; readonly day: string | null; readonly all: number }[] =
@@ -79,10 +78,7 @@ async function addRuns(input: CostInput, rows: Map<string, CostRow>, context: Co
     },
     before: undefined,
   };
-  const now = Math.floor(context.host.now().getTime() / 1000);
-  const { incomplete } = from
-    ? await runsFromFile({ ...input, from }, query, sink, context)
-    : await runsFromServer(query, firstSecond(query, now), sink, context);
+  const { incomplete } = await readRuns(input, query, sink, context);
   for (const { run, day, all } of recorded) {
     const uses = ((await recordings.load(run))?.trace.nodes ?? []).flatMap(
       ({ model }) => model ?? [],

@@ -12,12 +12,19 @@ import { linesOf } from "../../../lib/formats/lines.ts";
 import { readFileRows } from "../../../lib/formats/rows-file.ts";
 import type { Mistake } from "../../../lib/formats/rows-file.ts";
 
-/** Length of the time that is read by default. */
+/** Length of the time that is read from the log by default. */
 const DEFAULT_SECONDS = 86_400;
 
-/** The Unix second from which runs are read: that of the query, or a day before its end. */
-export const firstSecond = ({ since, until }: LogQuery, now: number): number =>
-  since ?? (until ?? now) - DEFAULT_SECONDS;
+/** Reads the runs of the file of `from`, or of the log, and passes those of the requested times on. */
+export const readRuns = (
+  { from, ...filters }: LogFilters & { readonly from?: FileInput | undefined },
+  query: LogQuery,
+  sink: RunSink,
+  context: Context,
+): Promise<ReadTimes> =>
+  from
+    ? runsFromFile({ from, ...filters }, query, sink, context)
+    : runsFromServer(query, sink, context);
 
 /** Unix seconds, both included. */
 export interface TimeSpan {
@@ -41,19 +48,21 @@ export interface ReadTimes {
   readonly incomplete: CliError | undefined;
 }
 
+const secondNow = ({ host }: Context): number => Math.floor(host.now().getTime() / 1000);
+
 /** The time of the same length before this one. */
 const timeBefore = ({ since, until }: TimeSpan): TimeSpan => ({
   since: since - (until - since + 1),
   until: since - 1,
 });
 
-/** Reads the log since a second, then the time before it. */
-export async function runsFromServer(
-  { sent, keeps = () => true }: LogQuery,
-  since: number,
+/** Reads the log from the time of the query, or from a day before its end, then the time before it. */
+async function runsFromServer(
+  { sent, keeps = () => true, ...times }: LogQuery,
   sink: RunSink,
   context: Context,
 ): Promise<ReadTimes> {
+  const since = times.since ?? (times.until ?? secondNow(context)) - DEFAULT_SECONDS;
   let incomplete: CliError | undefined;
   /** Returns the last second read, by default the server's clock. */
   const read = async (filters: LogQuery["sent"], take: RunSink["now"], note?: string) => {
@@ -85,16 +94,15 @@ export async function runsFromServer(
 const MAX_REPORTED = 5;
 
 /** Reads the requested time and the time before it from a file. */
-export async function runsFromFile(
+async function runsFromFile(
   { from: file, ...filters }: LogFilters & { readonly from: FileInput },
   { since, until: requested, keeps = () => true }: LogQuery,
   sink: RunSink,
   context: Context,
 ): Promise<ReadTimes> {
   const matches = fileFilter(filters);
-  const { notice, host } = context;
-  const now = Math.floor(host.now().getTime() / 1000);
-  const until = requested ?? (since === undefined ? undefined : now);
+  const { notice } = context;
+  const until = requested ?? (since === undefined ? undefined : secondNow(context));
   const before =
     sink.before && since !== undefined && until !== undefined && timeBefore({ since, until });
   const first: { readonly line: number; readonly reason: string }[] = [];

@@ -9,7 +9,7 @@ import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
 import { formatFigure, statsData } from "./data.ts";
 import { Accumulator, StatsCounts } from "./figures.ts";
 import { statsScreen, statsSections } from "./tables.ts";
-import { runsFromFile, runsFromServer, firstSecond } from "./sources.ts";
+import { readRuns } from "./sources.ts";
 import type { RunSink } from "./sources.ts";
 import { figureKinds, figureNames, groupings, units } from "./command.ts";
 import type { FigureName, Unit } from "./command.ts";
@@ -29,7 +29,6 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   const conditions = parseGate(input.fail_if ?? [], figureScope);
   const query = logQuery(input);
   if (!input.from) await warnIfKeywordTruncated(query, context);
-  const now = Math.floor(context.host.now().getTime() / 1000);
   const by = input.by ?? [];
   const unit = requestedUnit(by);
   const runs = new Accumulator(groupings.filter((grouping) => by.includes(grouping)));
@@ -40,9 +39,7 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     before: input.no_compare || isMetrics ? undefined : (each) => before.add(each),
   };
   const { from } = input;
-  const times = from
-    ? await runsFromFile({ ...input, from }, query, sink, context)
-    : await runsFromServer(query, firstSecond(query, now), sink, context);
+  const times = await readRuns(input, query, sink, context);
 
   const { incomplete } = times;
   const data = statsData(runs, before, times, {
