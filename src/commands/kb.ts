@@ -93,9 +93,9 @@ export const kbFeatures: readonly Feature[] = [
     kbPlan: async () => ({ run: (await import("./kb/declarative/apply.ts")).plan }),
     kbApply: async () => ({ run: (await import("./kb/declarative/apply.ts")).apply }),
   }),
-  tasks("mcp", () => import("./assistants/kb/command.ts"), {
-    kbMcp: () => import("./assistants/kb/mcp.ts"),
-    kbMcpConfig: () => import("./assistants/mcp/client-config.ts"),
+  tasks("mcp", () => import("./assistants/kb-command.ts"), {
+    kbMcp: () => import("./assistants/kb-server.ts"),
+    kbMcpConfig: () => import("./assistants/client-config.ts"),
   }),
 ];
 

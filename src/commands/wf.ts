@@ -76,9 +76,9 @@ export const workflowFeatures: readonly Feature[] = [
     appInfo: async () => (await import("./wf/app/application.ts")).info,
     workflowOpen: () => import("./wf/app/application.ts"),
   }),
-  tasks("mcp", () => import("./assistants/wf/command.ts"), {
-    wfMcp: () => import("./assistants/wf/mcp.ts"),
-    wfMcpConfig: () => import("./assistants/mcp/client-config.ts"),
+  tasks("mcp", () => import("./assistants/wf-command.ts"), {
+    wfMcp: () => import("./assistants/wf-server.ts"),
+    wfMcpConfig: () => import("./assistants/client-config.ts"),
   }),
 ];
 

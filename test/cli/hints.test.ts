@@ -509,7 +509,8 @@ test("no command is written by hand in the source", () => {
 });
 
 /** Where commands are no hints: help, examples, scripts and the sandbox. */
-const texts = /^src\/(operations|sandbox|cli\/help)\/|\/(command|params)\.ts$|completion\/scripts/;
+const texts =
+  /^src\/(operations|sandbox|cli\/help)\/|\/(\w+-)?(command|params)\.ts$|completion\/scripts/;
 
 /** Texts with a command in backticks; commandLine writes its own backticks. */
 const handWritten = (strings: readonly Prose[]) =>

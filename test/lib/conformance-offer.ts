@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createRequestStateCodec, inputRequired } from "@modelcontextprotocol/server";
 import { CliError } from "../../src/errors.ts";
-import type { Offer, OfferedTool } from "../../src/commands/assistants/mcp/index.ts";
+import type { Offer, OfferedTool } from "../../src/commands/assistants/schema.ts";
 
 const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";

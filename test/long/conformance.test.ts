@@ -3,7 +3,7 @@ import { spawn, execFileSync } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { serveOnHttp } from "../../src/commands/assistants/mcp/http.ts";
+import { serveOnHttp } from "../../src/commands/assistants/http.ts";
 import type { Context } from "../../src/commands/task/command-spec.ts";
 import { afterFile } from "../lib/cleanup.ts";
 import { conformanceOffer, stateCodec } from "../lib/conformance-offer.ts";

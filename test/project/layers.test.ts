@@ -85,9 +85,9 @@ const packages: Readonly<Record<string, RegExp>> = {
   "csv-parse": /^(lib\/formats\/rows-file|sandbox\/readers\/csv)\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,
   "@modelcontextprotocol/server": /^commands\/assistants\//,
-  "@modelcontextprotocol/server/stdio": /^commands\/assistants\/mcp\/serve\.ts$/,
-  "@modelcontextprotocol/server/validators/ajv": /^commands\/assistants\/mcp\/server\.ts$/,
-  "@modelcontextprotocol/node": /^commands\/assistants\/mcp\/http\.ts$/,
+  "@modelcontextprotocol/server/stdio": /^commands\/assistants\/serve\.ts$/,
+  "@modelcontextprotocol/server/validators/ajv": /^commands\/assistants\/server\.ts$/,
+  "@modelcontextprotocol/node": /^commands\/assistants\/http\.ts$/,
   fflate: /^sandbox\/knowledge\/documents\.ts$/,
   htmlparser2: /^(sandbox\/readers\/markup|commands\/kb\/sources\/(page-list|charset))\.ts$/,
   "@exodus/bytes/encoding.js": /^commands\/kb\/sources\/charset\.ts$/,
@@ -139,11 +139,11 @@ test.each(files)("%s imports only from layers it may know", (file) => {
 });
 
 /**
- * The feature of a file: commands/batch, conditions or models, or a folder below commands/kb, wf, shared, measure
- * or assistants; the parts of the suites are features as well.
+ * The feature of a file: commands/assistants, batch, conditions or models, or a folder below commands/kb, wf, shared
+ * or measure; the parts of the suites are features as well.
  */
 const featureOf = (file: string) =>
-  /^commands\/(?:batch|conditions|models|measure\/suites\/[\w-]+|(?:kb|wf|shared|measure|assistants)\/[\w-]+)(?=\/)/.exec(
+  /^commands\/(?:assistants|batch|conditions|models|measure\/suites\/[\w-]+|(?:kb|wf|shared|measure)\/[\w-]+)(?=\/)/.exec(
     file,
   )?.[0];
 
@@ -286,7 +286,7 @@ const pure = ["buffer", "crypto", "events", "path", "stream", "util", "zlib"];
 const modules: Readonly<Record<string, readonly string[]>> = {
   "cli/trace/wire-log.ts": ["diagnostics_channel"], // what undici sends and receives
   "commands/conditions/claims.ts": ["vm"], // a time limit for regular expressions
-  "commands/assistants/mcp/http.ts": ["http"], // a server
+  "commands/assistants/http.ts": ["http"], // a server
   "lib/thread.ts": ["worker_threads", "sea"], // a thread for code that may not end
   "sandbox/protocol/response.ts": ["http"], // the words of statuses
   "sandbox/http/server.ts": ["http", "fs"], // a server; removes the lock directory of a killed SQLite

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { permitFor, placeOf, uriOf } from "../../../src/commands/assistants/kb/documents.ts";
+import { permitFor, placeOf, uriOf } from "../../../src/commands/assistants/kb-documents.ts";
 import { deleteDocument, createDocumentByText } from "../../../src/operations/documents.ts";
 import {
   deleteKnowledgeBase,

@@ -1,5 +1,5 @@
-export { checkKinds, usualSimilarity } from "./key-types.ts";
-export type { CheckKind, CompareMode } from "./key-types.ts";
+export { checkKinds, usualSimilarity } from "./keys.ts";
+export type { CheckKind, CompareMode } from "./keys.ts";
 export { rowsInFile } from "./read-rows.ts";
 export { filesIn, isRowFile, judgesOf, needsText, readSearches, readSuite } from "./read-suite.ts";
 export type {

@@ -1,304 +1,267 @@
-import { checkKinds, compareModes, nestedLevels } from "./key-types.ts";
-import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./key-types.ts";
+/** Ways to compare an answer with the expected one. */
+export const compareModes = ["exact", "contains", "regex", "json", "similar"] as const;
+
+/** The lowest similarity that passes, unless a test has its own. */
+export const usualSimilarity = 0.8;
+
+/** Kinds of checks, which `weights` names. */
+export const checkKinds = [
+  "expect",
+  "answer",
+  "judge",
+  "supported",
+  "context",
+  "schema",
+  "check",
+  "search",
+  "limits",
+] as const;
+
+/** What a check looks at: the key of the suite, or `limits`. */
+export type CheckKind = (typeof checkKinds)[number];
+
+/** How an answer is compared with the expected one. */
+export type CompareMode = (typeof compareModes)[number];
+
+/** The mappings of a suite; each key says which of them may have it. */
+export type SuiteLevel = "suite" | "defaults" | "test" | "turn" | NestedLevel;
+
+/** The mappings that are the value of a key; each is a type of keys with the same name. */
+export const nestedLevels = [
+  "judge",
+  "search",
+  "supported",
+  "context",
+  "check",
+  "budget",
+  "pass",
+  "quarantine",
+] as const;
+type NestedLevel = (typeof nestedLevels)[number];
+
+/** What a key contains; `texts` is one text or a list, `inputs` a mapping of any values. */
+export type SuiteKeyType =
+  | "text"
+  | "date"
+  | "texts"
+  | "flag"
+  | "number"
+  | "integer"
+  | "choice"
+  | "inputs"
+  | "expect"
+  | NestedLevel
+  | "schema"
+  | "weights"
+  | "defaults"
+  | "turns"
+  | "tests";
+
+/** A key of a suite. */
+export interface SuiteKey {
+  readonly name: string;
+  readonly where: readonly SuiteLevel[];
+  readonly type: SuiteKeyType;
+  /** In Markdown, as in docs/test-suites.md. */
+  readonly description: string;
+  /** Of a number, both ends included. */
+  readonly range?: readonly [least: number, most: number];
+  /** Of a choice. */
+  readonly values?: readonly string[];
+}
+
+/** What a key contains: a type, or one with limits. */
+type Kind = SuiteKeyType | Pick<SuiteKey, "type" | "range" | "values">;
+type Written<K extends Kind> = K extends SuiteKeyType ? { readonly type: K } : K;
+
+/** A key with its name and type as they are written, from which the types of values follow. */
+const key = <const Name extends string, const K extends Kind>(
+  name: Name,
+  where: readonly SuiteLevel[],
+  kind: K,
+  description: string,
+) => ({
+  name,
+  where,
+  ...((typeof kind === "string" ? { type: kind } : kind) as Written<K>),
+  description,
+});
+
+const share = { type: "number", range: [0, 1] } as const;
+const amount = { type: "number", range: [0, 1e12] } as const;
+
+/** A test has its own values and those of the defaults, a turn also those of its test. */
+const ofTests = ["defaults", "test"] as const;
+const ofTurns = [...ofTests, "turn"] as const;
 
 /**
  * The keys of a suite, in the order of the documentation. The reader, the JSON Schema, the columns of
  * rows and the table in docs/test-suites.md follow from them.
  */
 export const suiteKeys = [
-  {
-    name: "name",
-    where: ["suite", "test"],
-    type: "text",
-    description: "name in reports (default of a suite: the name of its file)",
-  },
-  { name: "description", where: ["suite", "test"], type: "text", description: "not used" },
-  { name: "metadata", where: ["suite", "test"], type: "inputs", description: "not used" },
-  {
-    name: "app",
-    where: ["suite"],
-    type: "text",
-    description: "application of the profile (default: that of `--app`)",
-  },
-  { name: "user", where: ["suite"], type: "text", description: "end user" },
-  {
-    name: "defaults",
-    where: ["suite"],
-    type: "defaults",
-    description: "values of every test; a test adds its own",
-  },
-  { name: "tests", where: ["suite"], type: "tests", description: "list of tests" },
-  {
-    name: "query",
-    where: ["test", "turn"],
-    type: "text",
-    description: "what is said to a chat application",
-  },
-  {
-    name: "inputs",
-    where: ["defaults", "test", "turn"],
-    type: "inputs",
-    description: "values of the input form; `@report.pdf` uploads a file",
-  },
-  {
-    name: "turns",
-    where: ["test"],
-    type: "turns",
-    description: "several messages of one conversation, instead of `query`",
-  },
-  {
-    name: "expect",
-    where: ["defaults", "test", "turn"],
-    type: "expect",
-    description: "condition, or list of conditions (also under `checks`), as `--expect` takes them",
-  },
-  {
-    name: "answer",
-    where: ["test", "turn"],
-    type: "texts",
-    description: "the expected answer; of a list, any one",
-  },
-  {
-    name: "compare",
-    where: ["defaults", "test", "turn"],
-    type: "choice",
-    values: compareModes,
-    description:
-      "how the answer is compared with `answer`: `exact`, `contains`, `regex`, `json` or `similar` (default, unless there is a judge)",
-  },
-  {
-    name: "similarity",
-    where: ["defaults", "test", "turn"],
-    type: "number",
-    range: [0, 1],
-    description: "lowest similarity with `compare: similar`, from 0 to 1 (default 0.8)",
-  },
-  {
-    name: "facts",
-    where: ["defaults", "test", "turn"],
-    type: "flag",
-    description:
-      "whether numbers, dates, names and negations must agree with `compare: similar` (default true)",
-  },
-  {
-    name: "judge",
-    where: ["defaults", "test", "turn", "supported"],
-    type: "judge",
-    description:
-      "another application decides: its name, or a mapping; in `supported` only about sentences whose words are not in a chunk",
-  },
-  {
-    name: "app",
-    where: ["judge"],
-    type: "text",
-    description: "application of the profile that judges",
-  },
-  {
-    name: "criteria",
-    where: ["judge"],
-    type: "text",
-    description: "what a good answer is, in plain words",
-  },
-  {
-    name: "at_least",
-    where: ["judge", "supported", "context"],
-    type: "number",
-    range: [0, 1],
-    description: "lowest score that passes, from 0 to 1 (default 0.5 for a judge, otherwise 1)",
-  },
-  {
-    name: "repeat",
-    where: ["judge"],
-    type: "integer",
-    range: [1, 25],
-    description: "how often it is asked; the majority decides, and a tie fails (default 1)",
-  },
-  {
-    name: "supported",
-    where: ["defaults", "test", "turn"],
-    type: "supported",
-    description:
-      "each sentence of the answer is in the chunks that it was made of: `true`, or a mapping",
-  },
-  {
-    name: "share",
-    where: ["supported"],
-    type: "number",
-    range: [0, 1],
-    description: "how many of the words of a sentence one chunk must have (default 0.7)",
-  },
-  {
-    name: "context_recall",
-    where: ["defaults", "test", "turn"],
-    type: "context",
-    description: "lowest share of the expected documents among the chunks: a number, or a mapping",
-  },
-  {
-    name: "context_precision",
-    where: ["defaults", "test", "turn"],
-    type: "context",
-    description:
-      "lowest share of the chunks that are of expected documents: a number, or a mapping",
-  },
-  {
-    name: "schema",
-    where: ["defaults", "test", "turn"],
-    type: "schema",
-    description:
-      "JSON Schema of the answer: a mapping, or its file beside the suite; with `of: NAME`, of this output",
-  },
-  {
-    name: "check",
-    where: ["defaults", "test", "turn"],
-    type: "check",
-    description: "a program that decides about the answer, with `--allow-run`",
-  },
-  {
-    name: "run",
-    where: ["check"],
-    type: "texts",
-    description: "the program; of a list, the program and its arguments",
-  },
-  {
-    name: "timeout",
-    where: ["check"],
-    type: "number",
-    range: [0.1, 3600],
-    description: "seconds after which the program is ended (default 30)",
-  },
-  {
-    name: "max_tokens",
-    where: ["defaults", "test"],
-    type: "number",
-    range: [0, 1e12],
-    description: "highest number of tokens of all turns",
-  },
-  {
-    name: "max_seconds",
-    where: ["defaults", "test"],
-    type: "number",
-    range: [0, 1e12],
-    description: "longest time of all turns",
-  },
-  {
-    name: "budget",
-    where: ["suite"],
-    type: "budget",
-    description: "what all tests of the suite may use in one command, judges included",
-  },
-  {
-    name: "tokens",
-    where: ["budget"],
-    type: "number",
-    range: [0, 1e12],
-    description: "highest number of tokens",
-  },
-  {
-    name: "seconds",
-    where: ["budget"],
-    type: "number",
-    range: [0, 1e12],
-    description: "longest sum of times",
-  },
-  {
-    name: "score_at_least",
-    where: ["defaults", "test"],
-    type: "number",
-    range: [0, 1],
-    description: "lowest mean score of the checks; single ones may then fail",
-  },
-  {
-    name: "weights",
-    where: ["defaults", "test"],
-    type: "weights",
-    values: checkKinds,
-    range: [0, 1000],
-    description:
-      "how much kinds of checks count in the mean score, as in `{ judge: 3 }` (default 1)",
-  },
-  {
-    name: "search",
-    where: ["defaults", "test"],
-    type: "search",
-    description: "documents that a search must find, and the answer use",
-  },
-  {
-    name: "kb",
-    where: ["search"],
-    type: "text",
-    description: "knowledge base to search",
-  },
-  {
-    name: "query",
-    where: ["search"],
-    type: "text",
-    description: "what is searched for (default: the first `query` of the test)",
-  },
-  {
-    name: "top",
-    where: ["search"],
-    type: "integer",
-    range: [1, 100],
-    description: "how many chunks a search finds (default: the setting of the knowledge base)",
-  },
-  {
-    name: "documents",
-    where: ["search", "context"],
-    type: "texts",
-    description:
-      "expected documents: names, paths or IDs (default of a context: those of `search`)",
-  },
-  {
-    name: "text",
-    where: ["search"],
-    type: "texts",
-    description: "texts that the chunks found must contain",
-  },
-  {
-    name: "tags",
-    where: ["defaults", "test"],
-    type: "texts",
-    description: "names for `--only`",
-  },
-  {
-    name: "repeat",
-    where: ["defaults", "test"],
-    type: "integer",
-    range: [1, 1000], // the statistics need no more, and each costs a run
-    description: "how often it runs (default: `--repeat`, otherwise once)",
-  },
-  {
-    name: "pass",
-    where: ["defaults", "test"],
-    type: "pass",
-    description:
-      "when the test has passed: `all` runs did (default), a share of them, or a mapping",
-  },
-  {
-    name: "rate",
-    where: ["pass"],
-    type: "number",
-    range: [0, 1],
-    description: "lowest share of runs that pass",
-  },
-  {
-    name: "lower_bound",
-    where: ["pass"],
-    type: "number",
-    range: [0, 1],
-    description: "lowest end of the 95 % interval of that share",
-  },
-  { name: "skip", where: ["test"], type: "flag", description: "leaves the test out" },
-  { name: "only", where: ["test"], type: "flag", description: "runs only such tests" },
-  {
-    name: "quarantine",
-    where: ["test"],
-    type: "quarantine",
-    description: "a day such as `2026-12-31`, until which the test may fail, or a mapping",
-  },
-  { name: "until", where: ["quarantine"], type: "date", description: "the last day, in UTC" },
-  { name: "reason", where: ["quarantine"], type: "text", description: "why, for reports" },
-] as const satisfies readonly SuiteKey[];
+  key(
+    "name",
+    ["suite", "test"],
+    "text",
+    "name in reports (default of a suite: the name of its file)",
+  ),
+  key("description", ["suite", "test"], "text", "not used"),
+  key("metadata", ["suite", "test"], "inputs", "not used"),
+  key("app", ["suite"], "text", "application of the profile (default: that of `--app`)"),
+  key("user", ["suite"], "text", "end user"),
+  key("defaults", ["suite"], "defaults", "values of every test; a test adds its own"),
+  key("tests", ["suite"], "tests", "list of tests"),
+  key("query", ["test", "turn"], "text", "what is said to a chat application"),
+  key("inputs", ofTurns, "inputs", "values of the input form; `@report.pdf` uploads a file"),
+  key("turns", ["test"], "turns", "several messages of one conversation, instead of `query`"),
+  key(
+    "expect",
+    ofTurns,
+    "expect",
+    "condition, or list of conditions (also under `checks`), as `--expect` takes them",
+  ),
+  key("answer", ["test", "turn"], "texts", "the expected answer; of a list, any one"),
+  key(
+    "compare",
+    ofTurns,
+    { type: "choice", values: compareModes },
+    "how the answer is compared with `answer`: `exact`, `contains`, `regex`, `json` or `similar` (default, unless there is a judge)",
+  ),
+  key(
+    "similarity",
+    ofTurns,
+    share,
+    "lowest similarity with `compare: similar`, from 0 to 1 (default 0.8)",
+  ),
+  key(
+    "facts",
+    ofTurns,
+    "flag",
+    "whether numbers, dates, names and negations must agree with `compare: similar` (default true)",
+  ),
+  key(
+    "judge",
+    [...ofTurns, "supported"],
+    "judge",
+    "another application decides: its name, or a mapping; in `supported` only about sentences whose words are not in a chunk",
+  ),
+  key("app", ["judge"], "text", "application of the profile that judges"),
+  key("criteria", ["judge"], "text", "what a good answer is, in plain words"),
+  key(
+    "at_least",
+    ["judge", "supported", "context"],
+    share,
+    "lowest score that passes, from 0 to 1 (default 0.5 for a judge, otherwise 1)",
+  ),
+  key(
+    "repeat",
+    ["judge"],
+    { type: "integer", range: [1, 25] },
+    "how often it is asked; the majority decides, and a tie fails (default 1)",
+  ),
+  key(
+    "supported",
+    ofTurns,
+    "supported",
+    "each sentence of the answer is in the chunks that it was made of: `true`, or a mapping",
+  ),
+  key(
+    "share",
+    ["supported"],
+    share,
+    "how many of the words of a sentence one chunk must have (default 0.7)",
+  ),
+  key(
+    "context_recall",
+    ofTurns,
+    "context",
+    "lowest share of the expected documents among the chunks: a number, or a mapping",
+  ),
+  key(
+    "context_precision",
+    ofTurns,
+    "context",
+    "lowest share of the chunks that are of expected documents: a number, or a mapping",
+  ),
+  key(
+    "schema",
+    ofTurns,
+    "schema",
+    "JSON Schema of the answer: a mapping, or its file beside the suite; with `of: NAME`, of this output",
+  ),
+  key("check", ofTurns, "check", "a program that decides about the answer, with `--allow-run`"),
+  key("run", ["check"], "texts", "the program; of a list, the program and its arguments"),
+  key(
+    "timeout",
+    ["check"],
+    { type: "number", range: [0.1, 3600] },
+    "seconds after which the program is ended (default 30)",
+  ),
+  key("max_tokens", ofTests, amount, "highest number of tokens of all turns"),
+  key("max_seconds", ofTests, amount, "longest time of all turns"),
+  key(
+    "budget",
+    ["suite"],
+    "budget",
+    "what all tests of the suite may use in one command, judges included",
+  ),
+  key("tokens", ["budget"], amount, "highest number of tokens"),
+  key("seconds", ["budget"], amount, "longest sum of times"),
+  key(
+    "score_at_least",
+    ofTests,
+    share,
+    "lowest mean score of the checks; single ones may then fail",
+  ),
+  key(
+    "weights",
+    ofTests,
+    { type: "weights", values: checkKinds, range: [0, 1000] },
+    "how much kinds of checks count in the mean score, as in `{ judge: 3 }` (default 1)",
+  ),
+  key("search", ofTests, "search", "documents that a search must find, and the answer use"),
+  key("kb", ["search"], "text", "knowledge base to search"),
+  key("query", ["search"], "text", "what is searched for (default: the first `query` of the test)"),
+  key(
+    "top",
+    ["search"],
+    { type: "integer", range: [1, 100] },
+    "how many chunks a search finds (default: the setting of the knowledge base)",
+  ),
+  key(
+    "documents",
+    ["search", "context"],
+    "texts",
+    "expected documents: names, paths or IDs (default of a context: those of `search`)",
+  ),
+  key("text", ["search"], "texts", "texts that the chunks found must contain"),
+  key("tags", ofTests, "texts", "names for `--only`"),
+  // the statistics need no more, and each costs a run
+  key(
+    "repeat",
+    ofTests,
+    { type: "integer", range: [1, 1000] },
+    "how often it runs (default: `--repeat`, otherwise once)",
+  ),
+  key(
+    "pass",
+    ofTests,
+    "pass",
+    "when the test has passed: `all` runs did (default), a share of them, or a mapping",
+  ),
+  key("rate", ["pass"], share, "lowest share of runs that pass"),
+  key("lower_bound", ["pass"], share, "lowest end of the 95 % interval of that share"),
+  key("skip", ["test"], "flag", "leaves the test out"),
+  key("only", ["test"], "flag", "runs only such tests"),
+  key(
+    "quarantine",
+    ["test"],
+    "quarantine",
+    "a day such as `2026-12-31`, until which the test may fail, or a mapping",
+  ),
+  key("until", ["quarantine"], "date", "the last day, in UTC"),
+  key("reason", ["quarantine"], "text", "why, for reports"),
+] as const;
 
 /** Keys that a turn does not take over from its test. */
 export const turnKeys = ["query", "expect", "answer"] as const;

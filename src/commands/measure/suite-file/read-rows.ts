@@ -6,8 +6,8 @@ import { readRowFile, rowPlace, unreadable } from "../../../lib/formats/rows-fil
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
 import { isObject, own, tryParseJson } from "../../../lib/json.ts";
 import { readEach, valueReader } from "../../wf/expect/index.ts";
-import type { SuiteKeyType } from "./key-types.ts";
 import { keysAt, nestedLevel } from "./keys.ts";
+import type { SuiteKeyType } from "./keys.ts";
 import { keysHint, readValues } from "./values.ts";
 import type { SuiteValues } from "./values.ts";
 

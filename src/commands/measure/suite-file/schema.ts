@@ -1,6 +1,5 @@
-import { nestedLevels } from "./key-types.ts";
-import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./key-types.ts";
-import { keysAt, turnKeys } from "./keys.ts";
+import { keysAt, nestedLevels, turnKeys } from "./keys.ts";
+import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./keys.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 

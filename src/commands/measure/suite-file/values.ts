@@ -3,9 +3,8 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { isObject } from "../../../lib/json.ts";
 import { readChecks, readEach } from "../../wf/expect/index.ts";
 import type { Expectation, YamlNode as Node, YamlNodes } from "../../wf/expect/index.ts";
-import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./key-types.ts";
 import { keysAt } from "./keys.ts";
-import type { suiteKeys } from "./keys.ts";
+import type { SuiteKey, suiteKeys, SuiteKeyType, SuiteLevel } from "./keys.ts";
 
 /** What each type of a key is read as; other types are mappings. */
 interface ValueTypes {

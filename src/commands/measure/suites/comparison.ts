@@ -5,12 +5,12 @@ import { compareWords } from "./answers/index.ts";
 import { usualSimilarity } from "../suite-file/index.ts";
 import type { TestResult } from "./results.ts";
 import { questionsOf } from "./run-tests.ts";
-import { countRepeats, isDoubtful, judgeSuite, mayBeCached } from "./verdict/index.ts";
+import { countRepeats, isDoubtful, judgeSuite, mayBeCached } from "./verdict.ts";
 import { median } from "../../../lib/statistics/averages.ts";
 import { medianInterval } from "../../../lib/statistics/intervals.ts";
 import { totalPasses } from "../../../lib/statistics/pass-rates.ts";
 import { neededDesign, suitePower, testPower } from "../../../lib/statistics/power.ts";
-import type { SuiteVerdict, TestPair, VerdictOptions } from "./verdict/index.ts";
+import type { SuiteVerdict, TestPair, VerdictOptions } from "./verdict.ts";
 
 /**
  * How a test compares with an earlier run: `broken` and `fixed` passed less or more often than chance explains;

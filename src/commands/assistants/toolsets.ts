@@ -1,6 +1,6 @@
-import { didYouMean } from "../../../lib/did-you-mean.ts";
-import { usage } from "../../../errors.ts";
-import { own, stringifyJson } from "../../../lib/json.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { usage } from "../../errors.ts";
+import { own, stringifyJson } from "../../lib/json.ts";
 import { structuredResult } from "./results.ts";
 import { objectSchema, readingTool } from "./schema.ts";
 import type { OfferedTool } from "./schema.ts";
@@ -12,39 +12,40 @@ export type ToolSets = Readonly<Record<string, RegExp>>;
 const FIND = "find";
 const CALL = "call_tool";
 
+/** The tools of a server. */
+export interface ToolList {
+  /** Those that its clients see. */
+  readonly listed: readonly OfferedTool[];
+  /** How a client calls one of all tools: by itself, or by call_tool; undefined if it cannot. */
+  callOf(name: string, values: Readonly<Record<string, unknown>>): string | undefined;
+}
+
 /**
- * The tools of the chosen sets; all of them if none is chosen. With the set `find`, the tools of the others (or of the first
- * set) and two that find and call all the rest, whose descriptions no client has to read beforehand.
+ * Lists the tools of the chosen sets; all of them if none is chosen. With the set `find`, the tools of the others (or of
+ * the first set) and two that find and call all the rest, whose descriptions no client has to read beforehand.
  */
-export function chosenTools(
+export function toolList(
   tools: readonly OfferedTool[],
   sets: ToolSets,
   chosen: readonly string[],
-): readonly OfferedTool[] {
-  if (chosen.length === 0) return tools;
-  const [first = ""] = Object.keys(sets);
+): ToolList {
   const named = chosen.filter((set) => set !== FIND);
-  const wanted = named.length === 0 ? [first] : named;
-  const isIn = ({ name }: OfferedTool) => {
-    const set = Object.keys(sets).find((each) => sets[each]?.test(name)) ?? "admin";
-    return wanted.includes(set);
+  const wanted = named.length === 0 ? Object.keys(sets).slice(0, 1) : named;
+  const setOf = ({ name }: OfferedTool) =>
+    Object.keys(sets).find((each) => sets[each]?.test(name)) ?? "admin";
+  const listed = [
+    ...tools.filter((tool) => chosen.length === 0 || wanted.includes(setOf(tool))),
+    ...(chosen.includes(FIND) ? [findTool(tools), callTool(tools)] : []),
+  ];
+  const has = (all: readonly OfferedTool[], name: string) => all.some((tool) => tool.name === name);
+  return {
+    listed,
+    callOf(name, values) {
+      if (has(listed, name)) return `tool ${name} with ${stringifyJson(values)}`;
+      if (!has(listed, CALL) || !has(tools, name)) return undefined;
+      return `tool ${CALL} with ${stringifyJson({ name, arguments: values })}`;
+    },
   };
-  const listed = tools.filter(isIn);
-  return chosen.includes(FIND) ? [...listed, findTool(tools), callTool(tools)] : listed;
-}
-
-/** How a client calls one of all tools: by itself, or by call_tool; undefined if it cannot. */
-export function callOf(
-  name: string,
-  values: Readonly<Record<string, unknown>>,
-  all: readonly OfferedTool[],
-  listed: readonly OfferedTool[],
-): string | undefined {
-  const isIn = (tools: readonly OfferedTool[], wanted: string) =>
-    tools.some((tool) => tool.name === wanted);
-  if (isIn(listed, name)) return `tool ${name} with ${stringifyJson(values)}`;
-  if (!isIn(listed, CALL) || !isIn(all, name)) return undefined;
-  return `tool ${CALL} with ${stringifyJson({ name, arguments: values })}`;
 }
 
 const MOST_FOUND = 8;
@@ -93,6 +94,7 @@ const callTool = (tools: readonly OfferedTool[]): OfferedTool => ({
     destructiveHint: tools.some(({ annotations }) => annotations.destructiveHint),
     openWorldHint: tools.some(({ annotations }) => annotations.openWorldHint),
   },
+  appOf: (values) => tools.find(({ name }) => name === values["name"])?.appOf?.(innerOf(values)),
   async call(values, request) {
     const name = String(values["name"]);
     const tool = tools.find((each) => each.name === name);
@@ -103,9 +105,12 @@ const callTool = (tools: readonly OfferedTool[]): OfferedTool => ({
       );
       throw usage(`unknown tool ${JSON.stringify(name)}`, near && `did you mean ${near}?`);
     }
-    const inner = (own(values, "arguments") ?? {}) as Readonly<Record<string, unknown>>; // by the schema
+    const inner = innerOf(values);
     const { checkArguments } = await import("./server.ts"); // it loads the protocol
     checkArguments(tool, inner);
     return tool.call(inner, request);
   },
 });
+
+const innerOf = (values: Readonly<Record<string, unknown>>) =>
+  (own(values, "arguments") ?? {}) as Readonly<Record<string, unknown>>; // by the schema

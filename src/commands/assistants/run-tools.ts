@@ -1,26 +1,27 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
-import { isObject, own, stringifyJson } from "../../../lib/json.ts";
-import { getForm } from "../../../operations/forms.ts";
-import { sendMessage, createCompletion } from "../../../operations/chats.ts";
-import { asText } from "../../../operations/operation.ts";
-import { getWorkflowRun, runWorkflow } from "../../../operations/workflows.ts";
-import { raiseOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { objectSchema, structuredResult } from "../mcp/index.ts";
-import type { ClientRequest, OfferedTool } from "../mcp/index.ts";
-import { citations, ReplyPrinter, ReplyCollector } from "../../wf/chat/index.ts";
-import { followDisplayed } from "../../wf/follow/index.ts";
-import { startStream } from "../../../follow/open-stream.ts";
-import { checkAndSubmitForm, formAnswerer, requireAction } from "../../wf/forms/index.ts";
-import type { Submission } from "../../wf/forms/index.ts";
+import { isObject, own, stringifyJson } from "../../lib/json.ts";
+import { getForm } from "../../operations/forms.ts";
+import { sendMessage, createCompletion } from "../../operations/chats.ts";
+import { asText } from "../../operations/operation.ts";
+import { getWorkflowRun, runWorkflow } from "../../operations/workflows.ts";
+import { raiseOutcome } from "../../runs/outcome.ts";
+import type { Context } from "../task/command-spec.ts";
+import { objectSchema } from "./schema.ts";
+import { structuredResult } from "./results.ts";
+import type { ClientRequest, OfferedTool } from "./schema.ts";
+import { citations, ReplyPrinter, ReplyCollector } from "../wf/chat/index.ts";
+import { followDisplayed } from "../wf/follow/index.ts";
+import { startStream } from "../../follow/open-stream.ts";
+import { checkAndSubmitForm, formAnswerer, requireAction } from "../wf/forms/index.ts";
+import type { Submission } from "../wf/forms/index.ts";
 import { inputSchemas, inputValues } from "./applications.ts";
 import type { OfferedApplication } from "./applications.ts";
 import { answerOf, pausedResult, questionFor, questionKey } from "./pauses.ts";
 import type { QuestionState } from "./pauses.ts";
-import type { EventBatches, EventStage } from "../../../api/sse.ts";
-import { pipe, resultOfStream } from "../../../lib/pipe.ts";
-import type { ServerEvent } from "../../../lib/server-event.ts";
-import type { RunOutcome } from "../../../runs/outcome.ts";
+import type { EventBatches, EventStage } from "../../api/sse.ts";
+import { pipe, resultOfStream } from "../../lib/pipe.ts";
+import type { ServerEvent } from "../../lib/server-event.ts";
+import type { RunOutcome } from "../../runs/outcome.ts";
 
 /** What the tools that run applications share. */
 export interface RunSetting {
@@ -75,6 +76,7 @@ export function applicationTool(application: OfferedApplication, setting: RunSet
     inputSchema: argumentsOf(application),
     outputSchema,
     annotations,
+    appOf: () => app,
     call(values, request) {
       const call = { app, request, setting };
       return answeringUser(call, () =>
@@ -155,6 +157,7 @@ export const answerTool = (
   ),
   outputSchema,
   annotations,
+  appOf: (values) => appOf(values, applications),
   call(values, request) {
     const app = appOf(values, applications);
     const { run_id, form_token, action, inputs } = values;

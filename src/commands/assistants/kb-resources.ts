@@ -1,8 +1,8 @@
-import { asText } from "../../../operations/operation.ts";
-import { untrustedMark, untrustedText } from "../mcp/index.ts";
-import type { ClientRequest, Offer, OfferedResources } from "../mcp/index.ts";
-import { readChunk, placeOf, uriOf } from "./documents.ts";
-import type { Documents, AllowedBase } from "./documents.ts";
+import { asText } from "../../operations/operation.ts";
+import { untrustedMark, untrustedText } from "./results.ts";
+import type { ClientRequest, Offer, OfferedResources } from "./schema.ts";
+import { readChunk, placeOf, uriOf } from "./kb-documents.ts";
+import type { Documents, AllowedBase } from "./kb-documents.ts";
 
 /** Documents of a knowledge base that are listed; the template reaches the others. */
 const MAX_LISTED = 100;

@@ -12,12 +12,12 @@ import type {
   ServerOptions,
 } from "@modelcontextprotocol/server";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
-import { asCliError, usage } from "../../../errors.ts";
-import type { Host } from "../../../host/host.ts";
-import { own } from "../../../lib/json.ts";
-import type { ProgressStep } from "../../../output/report-model.ts";
-import { version } from "../../../lib/version.ts";
-import { mapTexts } from "../../../redact/text.ts";
+import { asCliError, usage } from "../../errors.ts";
+import type { Host } from "../../host/host.ts";
+import { own } from "../../lib/json.ts";
+import type { ProgressStep } from "../../output/report-model.ts";
+import { version } from "../../lib/version.ts";
+import { mapTexts } from "../../redact/text.ts";
 import { errorResult, type ToolCallOf } from "./results.ts";
 import type { ClientRequest, Offer, OfferedTool } from "./schema.ts";
 
@@ -69,7 +69,8 @@ function setToolHandlers(server: Server, setting: ServerSetting): void {
       checkArguments(tool, values);
       return masked(await tool.call(values, requestOf(context, server, host)), host);
     } catch (error) {
-      return masked(await errorResult(asCliError(error), toolCall), host);
+      const inApp: typeof toolCall = (words) => toolCall(words, tool.appOf?.(values));
+      return masked(await errorResult(asCliError(error), inApp), host);
     }
   });
 }

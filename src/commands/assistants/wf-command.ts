@@ -1,19 +1,14 @@
-import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
-import { sendMessage, createCompletion } from "../../../operations/chats.ts";
-import { submitForm } from "../../../operations/forms.ts";
-import { local, noContent } from "../../../operations/operation.ts";
-import { runWorkflow } from "../../../operations/workflows.ts";
-import { task } from "../../task/command-spec.ts";
-import { mcpAddress, mcpClient, mcpConfigSpec } from "../mcp/index.ts";
+import { getAppInfo, getAppParameters } from "../../operations/apps.ts";
+import { sendMessage, createCompletion } from "../../operations/chats.ts";
+import { submitForm } from "../../operations/forms.ts";
+import { noContent } from "../../operations/operation.ts";
+import { runWorkflow } from "../../operations/workflows.ts";
+import { task } from "../task/command-spec.ts";
+import { mcpAddress, mcpClient, mcpConfigSpec, mcpLimits } from "./client-config.ts";
 
-const mcpAllow = {
-  allow: local.choice(["write", "delete"], "What clients may do beside runs and reads", {
-    many: true,
-  }),
-  toolset: local.choice(["run", "logs", "admin", "find"], "Only these tools", { many: true }),
-};
+const limits = mcpLimits("runs and reads", ["run", "logs", "admin", "find"]);
 
-export const wfMcpParams = { ...mcpAllow, http: mcpAddress };
+export const wfMcpParams = { ...limits, http: mcpAddress };
 
 export const wfMcp = task({
   command: "wf mcp",
@@ -32,6 +27,6 @@ export const wfMcp = task({
 export const wfMcpConfig = task({
   ...mcpConfigSpec,
   command: "wf mcp config",
-  params: { ...mcpAllow, client: mcpClient },
+  params: { ...limits, client: mcpClient },
   examples: ["wf mcp config --client claude", "wf --app echo mcp config --client vscode"],
 });

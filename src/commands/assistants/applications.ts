@@ -1,12 +1,12 @@
-import { CliError, usage } from "../../../errors.ts";
-import { valueAt, own } from "../../../lib/json.ts";
-import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
-import { asText } from "../../../operations/operation.ts";
-import type { CommandRunner, CallScope } from "../../task/command-runner.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { isChatMode } from "../../wf/app/index.ts";
-import { appFields, checkValues, parseAssignments } from "../../wf/forms/index.ts";
-import type { Field } from "../../wf/forms/index.ts";
+import { CliError, usage } from "../../errors.ts";
+import { valueAt, own } from "../../lib/json.ts";
+import { getAppInfo, getAppParameters } from "../../operations/apps.ts";
+import { asText } from "../../operations/operation.ts";
+import type { CommandRunner, CallScope } from "../task/command-runner.ts";
+import type { Context } from "../task/command-spec.ts";
+import { isChatMode } from "../wf/app/index.ts";
+import { appFields, checkValues, parseAssignments } from "../wf/forms/index.ts";
+import type { Field } from "../wf/forms/index.ts";
 
 /** An application that a server offers as a tool. */
 export interface OfferedApplication {

@@ -1,6 +1,6 @@
-import { isList, wideOnly } from "../../../operations/operation.ts";
-import type { Param, Returns, Shape } from "../../../operations/operation.ts";
-import type { CallableCommand, CommandArgument, CallScope } from "../../task/command-runner.ts";
+import { isList, wideOnly } from "../../operations/operation.ts";
+import type { Param, Returns, Shape } from "../../operations/operation.ts";
+import type { CallableCommand, CommandArgument, CallScope } from "../task/command-runner.ts";
 import type {
   CallToolResult,
   CompleteResult,
@@ -179,6 +179,8 @@ export interface OfferedTool {
   readonly inputSchema: ObjectSchema;
   readonly outputSchema?: ObjectSchema | undefined;
   readonly annotations: ToolAnnotations;
+  /** The application that a call is for, which the next step of its error names. */
+  readonly appOf?: (values: Readonly<Record<string, unknown>>) => string | undefined;
   /** Throws CliError. `values` are valid by the input schema. */
   readonly call: (
     values: Readonly<Record<string, unknown>>,

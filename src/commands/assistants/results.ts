@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { CallToolResult, TextContent } from "@modelcontextprotocol/server";
-import { CliError, exitCodes, errorJson } from "../../../errors.ts";
-import { replaceCommands } from "../../../lib/command-line.ts";
-import type { OfferedTool } from "./schema.ts";
-import { stringifyJson } from "../../../lib/json.ts";
+import { exitCodes, errorJson } from "../../errors.ts";
+import type { CliError } from "../../errors.ts";
+import { replaceCommands } from "../../lib/command-line.ts";
+import { stringifyJson } from "../../lib/json.ts";
 
 /** Field of `_meta` of everything that holds text of documents, applications or the server. */
 export const untrustedMark = { "kb-wf/untrusted": true } as const;
@@ -41,23 +41,6 @@ export const structuredResult = (
 
 /** The tool call that a command line stands for, if a tool of this server does the same. */
 export type ToolCallOf = (words: readonly string[], app?: string) => Promise<string | undefined>;
-
-/** The same tool with its errors as results, and the application that their next steps are for. */
-export const withErrorResults = (
-  tool: OfferedTool,
-  toolCall: ToolCallOf,
-  appOf: (values: Readonly<Record<string, unknown>>) => string | undefined,
-): OfferedTool => ({
-  ...tool,
-  async call(values, request) {
-    try {
-      return await tool.call(values, request);
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error;
-      return errorResult(error, (words) => toolCall(words, appOf(values)));
-    }
-  },
-});
 
 const changes = {
   none: "nothing was changed",

@@ -1,16 +1,17 @@
-import { attempt, isObject, valueAt, own, stringifyJson } from "../../../lib/json.ts";
-import { asText, retryOf } from "../../../operations/operation.ts";
-import type { AnyOperation } from "../../../operations/operation.ts";
+import { attempt, isObject, valueAt, own, stringifyJson } from "../../lib/json.ts";
+import { asText, retryOf } from "../../operations/operation.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
 import type {
   CallableCommand,
   CallScope,
   CommandResult,
   CommandRunner,
-} from "../../task/command-runner.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { notFound, usage } from "../../../errors.ts";
-import { getKnowledgeBase } from "../../../operations/knowledge.ts";
-import type { Permissions } from "../mcp/index.ts";
+} from "../task/command-runner.ts";
+import type { Context } from "../task/command-spec.ts";
+import { notFound, usage } from "../../errors.ts";
+import { getKnowledgeBase } from "../../operations/knowledge.ts";
+import { requirePermission } from "./permissions.ts";
+import type { Permissions } from "./permissions.ts";
 
 /** A chunk as a reader sees it. */
 export interface ReadChunk {
@@ -119,25 +120,14 @@ export function allowedBase(text: string, allowed: readonly AllowedBase[]): Allo
   );
 }
 
-/**
- * Stops each request that is not allowed before it is sent, whatever led to it: text of documents can
- * ask a model for anything.
- */
+/** Stops each request that is not allowed before it is sent. */
 export const permitFor =
   (permissions: Permissions, allowed: readonly AllowedBase[] | undefined): CallScope["permit"] =>
   (row, input) => {
-    const reads = retryOf(row) === "safe";
-    if (!reads && !permissions[row.destructive ? "delete" : "write"]) {
-      const kind = row.destructive ? "delete" : "write";
-      throw usage(
-        `this server may not ${kind}`,
-        `only its user can change that, by starting it with --allow ${kind}`,
-        { code: "not-allowed" },
-      );
-    }
+    requirePermission(row, permissions);
     if (!allowed) return;
     const ids = basesOf(row, input);
-    if (ids.length === 0 && !reads)
+    if (ids.length === 0 && retryOf(row) !== "safe")
       throw usage("this server may only change its own knowledge bases", undefined, {
         code: "not-allowed",
       });

@@ -1,24 +1,20 @@
-import type { Input } from "../../../operations/operation.ts";
-import type { CallableCommand } from "../../task/command-runner.ts";
-import type { Context } from "../../task/command-spec.ts";
-import {
-  callOf,
-  chosenTools,
-  commandTool,
-  isOffered,
-  isPermitted,
-  readingTool,
-  serveClients,
-  structuredResult,
-  toolName,
-  untrustedInstructions,
-} from "../mcp/index.ts";
-import type { Offer, OfferedPrompt, OfferedTool, Permissions, ToolCallOf } from "../mcp/index.ts";
-import type { kbMcpParams } from "./command.ts";
-import { documentsOf, permitFor, readAllowed } from "./documents.ts";
-import type { Documents } from "./documents.ts";
-import { completeName, resourcesOf } from "./resources.ts";
-import { readTool, searchTool } from "./tools.ts";
+import type { Input } from "../../operations/operation.ts";
+import type { CallableCommand } from "../task/command-runner.ts";
+import type { Context } from "../task/command-spec.ts";
+import { commandTool, isOffered, toolName } from "./command-tools.ts";
+import type { kbMcpParams } from "./kb-command.ts";
+import { documentsOf, permitFor, readAllowed } from "./kb-documents.ts";
+import type { Documents } from "./kb-documents.ts";
+import { completeName, resourcesOf } from "./kb-resources.ts";
+import { readTool, searchTool } from "./kb-tools.ts";
+import { isPermitted, permissionsOf } from "./permissions.ts";
+import type { Permissions } from "./permissions.ts";
+import { structuredResult, untrustedInstructions } from "./results.ts";
+import type { ToolCallOf } from "./results.ts";
+import { objectSchema, readingTool } from "./schema.ts";
+import type { OfferedPrompt, OfferedTool } from "./schema.ts";
+import { serveClients } from "./serve.ts";
+import { toolList } from "./toolsets.ts";
 
 /** Serves the knowledge bases to a client until it leaves. */
 export async function run(
@@ -29,38 +25,40 @@ export async function run(
   const { readOnly } = await runner.settings();
   if (readOnly && allow.length > 0)
     await context.notice("the settings are read-only, so --allow has no effect");
-  const permissions: Permissions = {
-    write: !readOnly && allow.includes("write"),
-    delete: !readOnly && allow.includes("delete"),
-  };
+  const permissions = permissionsOf(allow, readOnly);
   const allowed = await readAllowed(kb, context);
   const permit = permitFor(permissions, allowed);
   const commands = await runner.list();
   const documents = documentsOf({ runner, commands, permit, allowed });
+  const toolCall: ToolCallOf = async (words) => {
+    const call = await runner.parse(words);
+    return call && tools.callOf(toolName(call.command), call.values);
+  };
+  const setting = {
+    runner,
+    permit,
+    toolCall,
+    prepare: (values: Readonly<Record<string, unknown>>) => ({ values: documents.within(values) }),
+  };
   const offered = commands.filter(
     (command) =>
       isOffered(command) && isPermitted(command, permissions) && (!allowed || isLimited(command)),
   );
-  const toolCall: ToolCallOf = async (words) => {
-    const call = await runner.parse(words);
-    return call && callOf(toolName(call.command), call.values, tools, listed);
-  };
-  const prepare = (_: CallableCommand, values: Readonly<Record<string, unknown>>) => ({
-    values: documents.within(values),
-  });
-  const setting = { runner, permit, prepare, toolCall };
-  const tools: readonly OfferedTool[] = [
-    searchTool(documents),
-    readTool(documents),
-    ...(allowed ? [listTool(documents)] : []),
-    ...offered.map((command) => commandTool(command, setting)),
-  ];
-  const listed = chosenTools(tools, sets, toolset);
-  const searches = listed.some(({ name }) => name === "search");
-  const offer: Offer = {
+  const tools = toolList(
+    [
+      searchTool(documents),
+      readTool(documents),
+      ...(allowed ? [listTool(documents)] : []),
+      ...offered.map((command) => commandTool(command, setting)),
+    ],
+    sets,
+    toolset,
+  );
+  const searches = tools.listed.some(({ name }) => name === "search");
+  const offer = {
     title: "Knowledge bases",
     instructions: instructions(permissions, searches),
-    tools: listed,
+    tools: tools.listed,
     prompts: searches ? prompts : [], // they name its tools
     resources: resourcesOf(documents),
     complete: completeName(documents),
@@ -88,7 +86,7 @@ const listTool = (documents: Documents): OfferedTool => ({
   name: "list",
   title: "List the knowledge bases of this server",
   description: "List the knowledge bases that this server offers.",
-  inputSchema: { type: "object", properties: {}, additionalProperties: false },
+  inputSchema: objectSchema({}),
   annotations: readingTool,
   async call(_, request) {
     const { allowed = [] } = documents;

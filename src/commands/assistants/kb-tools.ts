@@ -1,10 +1,11 @@
-import { own, valueAt } from "../../../lib/json.ts";
-import { asText } from "../../../operations/operation.ts";
-import { objectSchema, orNull, readingTool, structuredResult } from "../mcp/index.ts";
-import type { ClientRequest, OfferedTool } from "../mcp/index.ts";
-import { kbArgument, numberAt, readChunk, uriOf } from "./documents.ts";
-import type { Documents } from "./documents.ts";
-import { searchMethods } from "../../../operations/shared.ts";
+import { own, valueAt } from "../../lib/json.ts";
+import { asText } from "../../operations/operation.ts";
+import { objectSchema, orNull, readingTool } from "./schema.ts";
+import { structuredResult } from "./results.ts";
+import type { ClientRequest, OfferedTool } from "./schema.ts";
+import { kbArgument, numberAt, readChunk, uriOf } from "./kb-documents.ts";
+import type { Documents } from "./kb-documents.ts";
+import { searchMethods } from "../../operations/shared.ts";
 
 const DEFAULT_CHUNKS = 20;
 

@@ -1,34 +1,28 @@
 import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
-import { isObject, own } from "../../../lib/json.ts";
-import { isList, retryOf } from "../../../operations/operation.ts";
-import type { AnyOperation } from "../../../operations/operation.ts";
+import { isObject, own } from "../../lib/json.ts";
+import { isList, retryOf } from "../../operations/operation.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
 import type {
   CallableCommand,
   CallScope,
   CommandResult,
   CommandRunner,
-} from "../../task/command-runner.ts";
-import type { Context } from "../../task/command-spec.ts";
+} from "../task/command-runner.ts";
+import type { Context } from "../task/command-spec.ts";
+import { effectOf } from "./permissions.ts";
 import { errorResult, structuredResult, withToolCalls } from "./results.ts";
 import type { ToolCallOf } from "./results.ts";
 import { DEFAULT_ROWS, inputSchemaOf, isGivenByCaller, shownFields } from "./schema.ts";
 import type { ClientRequest, OfferedTool } from "./schema.ts";
 
-/** What clients may do beside reading. */
-export interface Permissions {
-  readonly write: boolean;
-  readonly delete: boolean;
-}
+type Values = Readonly<Record<string, unknown>>;
 
 /** How the tools of one server differ from the commands that they run. */
 export interface ToolSetting {
   readonly runner: CommandRunner<Context>;
   readonly permit: CallScope["permit"];
   /** The values of the command, and the application that it is for. Throws CliError. */
-  prepare?(
-    command: CallableCommand,
-    values: Readonly<Record<string, unknown>>,
-  ): { readonly values: Readonly<Record<string, unknown>>; readonly app?: string | undefined };
+  prepare(values: Values): { readonly values: Values; readonly app?: string | undefined };
   readonly toolCall: ToolCallOf;
   /** Arguments of each tool beside those of its command, and which of them are required. */
   readonly properties?: Readonly<Record<string, object>>;
@@ -47,14 +41,6 @@ export const isOffered = (command: CallableCommand): boolean =>
   command.isTool &&
   plainResults.includes(command.returns.kind) &&
   command.arguments.every(({ param, required }) => !required || isGivenByCaller(param));
-
-/** Is every request of the command allowed? */
-export const isPermitted = (command: CallableCommand, { write, delete: deletes }: Permissions) =>
-  effectOf(command) === "reads" || (effectOf(command) === "destroys" ? deletes : write);
-
-/** A command destroys if one of its requests does. */
-const effectOf = ({ effect, sends }: CallableCommand): CallableCommand["effect"] =>
-  sends.some(({ destructive }) => destructive) ? "destroys" : effect;
 
 function annotationsOf(command: CallableCommand): ToolAnnotations {
   const effect = effectOf(command);
@@ -86,11 +72,11 @@ export function commandTool(command: CallableCommand, setting: ToolSetting): Off
 
 async function callCommand(
   command: CallableCommand,
-  given: Readonly<Record<string, unknown>>,
+  given: Values,
   { signal, progress }: ClientRequest,
   { runner, permit, prepare, toolCall }: ToolSetting,
 ): Promise<CallToolResult> {
-  const { values, app } = prepare?.(command, given) ?? { values: given };
+  const { values, app } = prepare(given);
   const page = pageOf(given);
   const rows = isList(command.returns) ? rowsOf(command, page) : undefined;
   const ran = await runner.run({ command, values, rows }, { signal, progress, permit, app });
@@ -108,7 +94,7 @@ async function callCommand(
 }
 
 type RequestedPage = ReturnType<typeof pageOf>;
-const pageOf = (values: Readonly<Record<string, unknown>>) => ({
+const pageOf = (values: Values) => ({
   page: Number(own(values, "page") ?? 1),
   limit: Number(own(values, "limit") ?? DEFAULT_ROWS),
 });
@@ -121,7 +107,7 @@ function pageResult(
   command: CallableCommand,
   { values, total }: CommandResult,
   { page, limit }: RequestedPage,
-): Readonly<Record<string, unknown>> {
+): Values {
   const isNumbered = command.returns.kind === "page";
   const items = isNumbered ? values : values.slice((page - 1) * limit, page * limit);
   const isWhole = command.returns.kind === "list";
@@ -143,10 +129,7 @@ const hasMore = (
 ): boolean => (total === undefined ? rows.length >= limit : page * limit < total);
 
 /** A row with the fields that its list shows; a model has no use for the others. */
-const pickFields = (
-  row: Readonly<Record<string, unknown>>,
-  fields: readonly string[],
-): Readonly<Record<string, unknown>> =>
+const pickFields = (row: Values, fields: readonly string[]): Values =>
   Object.fromEntries(fields.flatMap((name) => (name in row ? [[name, row[name]]] : [])));
 
 /** The one value of a command, a report as its data; the outcomes of one over several items. */

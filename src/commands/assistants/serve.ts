@@ -1,11 +1,11 @@
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { Readable, Writable } from "node:stream";
-import type { Host } from "../../../host/host.ts";
-import { CliError } from "../../../errors.ts";
-import { valueAt } from "../../../lib/json.ts";
-import { counted } from "../../../lib/text.ts";
-import { SilentExit } from "../../task/command-spec.ts";
-import type { Context } from "../../task/command-spec.ts";
+import type { Host } from "../../host/host.ts";
+import { CliError } from "../../errors.ts";
+import { valueAt } from "../../lib/json.ts";
+import { counted } from "../../lib/text.ts";
+import { SilentExit } from "../task/command-spec.ts";
+import type { Context } from "../task/command-spec.ts";
 import { newServer } from "./server.ts";
 import type { ServerSetting } from "./server.ts";
 

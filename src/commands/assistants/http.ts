@@ -10,8 +10,8 @@ import {
 } from "@modelcontextprotocol/server";
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import type { NodeIncomingMessageLike } from "@modelcontextprotocol/node";
-import { codeOf, CliError, reasonOf, usage } from "../../../errors.ts";
-import type { Context } from "../../task/command-spec.ts";
+import { codeOf, CliError, reasonOf, usage } from "../../errors.ts";
+import type { Context } from "../task/command-spec.ts";
 import { newServer } from "./server.ts";
 import type { ServerSetting } from "./server.ts";
 

@@ -1,15 +1,15 @@
 import { inputRequired } from "@modelcontextprotocol/server";
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
-import { formText } from "../../../lib/form-text.ts";
-import { getForm } from "../../../operations/forms.ts";
-import type { HumanInputForm } from "../../../operations/forms.ts";
-import type { Form } from "../../../runs/outcome.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { structuredResult } from "../mcp/index.ts";
-import type { UserReply } from "../mcp/index.ts";
-import { formFields } from "../../wf/forms/index.ts";
-import type { Field } from "../../wf/forms/index.ts";
-import { stringifyJson } from "../../../lib/json.ts";
+import { formText } from "../../lib/form-text.ts";
+import { getForm } from "../../operations/forms.ts";
+import type { HumanInputForm } from "../../operations/forms.ts";
+import type { Form } from "../../runs/outcome.ts";
+import type { Context } from "../task/command-spec.ts";
+import { structuredResult } from "./results.ts";
+import type { UserReply } from "./schema.ts";
+import { formFields } from "../wf/forms/index.ts";
+import type { Field } from "../wf/forms/index.ts";
+import { stringifyJson } from "../../lib/json.ts";
 
 /** A run that is paused, and the application that it belongs to. */
 export interface PausedRun {

@@ -1,24 +1,19 @@
-import { getDocument, listDocuments } from "../../../operations/documents.ts";
+import { getDocument, listDocuments } from "../../operations/documents.ts";
 import {
   getKnowledgeBase,
   listKnowledgeBases,
   searchKnowledgeBase,
-} from "../../../operations/knowledge.ts";
-import { local, noContent } from "../../../operations/operation.ts";
-import { task } from "../../task/command-spec.ts";
-import { mcpAddress, mcpClient, mcpConfigSpec } from "../mcp/index.ts";
+} from "../../operations/knowledge.ts";
+import { local, noContent } from "../../operations/operation.ts";
+import { task } from "../task/command-spec.ts";
+import { mcpAddress, mcpClient, mcpConfigSpec, mcpLimits } from "./client-config.ts";
 
-const allowed = {
-  allow: local.choice(["write", "delete"], "What clients may do beside reading", {
-    many: true,
-  }),
-  toolset: local.choice(["search", "documents", "admin", "find"], "Only these tools", {
-    many: true,
-  }),
+const limits = {
+  ...mcpLimits("reading", ["search", "documents", "admin", "find"]),
   kb: local.text("Only this knowledge base, name or ID", { many: true, placeholder: "kb" }),
 };
 
-export const kbMcpParams = { ...allowed, http: mcpAddress };
+export const kbMcpParams = { ...limits, http: mcpAddress };
 
 export const kbMcp = task({
   command: "kb mcp",
@@ -39,12 +34,10 @@ export const kbMcp = task({
   ],
 });
 
-const mcpConfigParams = { ...allowed, client: mcpClient };
-
 export const kbMcpConfig = task({
   ...mcpConfigSpec,
   command: "kb mcp config",
-  params: mcpConfigParams,
+  params: { ...limits, client: mcpClient },
   examples: [
     "kb mcp config --client claude",
     "kb mcp config --client codex --kb Handbook --allow write",

@@ -1,32 +1,25 @@
 import { randomBytes } from "node:crypto";
 import { createRequestStateCodec } from "@modelcontextprotocol/server";
-import { usage } from "../../../errors.ts";
-import { sendMessage, stopMessage, createCompletion } from "../../../operations/chats.ts";
-import { submitForm } from "../../../operations/forms.ts";
-import { retryOf } from "../../../operations/operation.ts";
-import type { Input } from "../../../operations/operation.ts";
-import { runWorkflow, stopWorkflowRun } from "../../../operations/workflows.ts";
-import type { CallableCommand, CallScope } from "../../task/command-runner.ts";
-import type { Context } from "../../task/command-spec.ts";
-import {
-  callOf,
-  chosenTools,
-  commandTool,
-  isOffered,
-  isPermitted,
-  serveClients,
-  toolName,
-  untrustedInstructions,
-  withErrorResults,
-} from "../mcp/index.ts";
-import type { Offer, OfferedTool, Permissions, ToolCallOf } from "../mcp/index.ts";
-import type { wfMcpParams } from "./command.ts";
+import { stringifyJson } from "../../lib/json.ts";
+import { createCompletion, sendMessage, stopMessage } from "../../operations/chats.ts";
+import { submitForm } from "../../operations/forms.ts";
+import type { Input } from "../../operations/operation.ts";
+import { runWorkflow, stopWorkflowRun } from "../../operations/workflows.ts";
+import type { CallableCommand, CallScope } from "../task/command-runner.ts";
+import type { Context } from "../task/command-spec.ts";
 import { readOffered } from "./applications.ts";
 import type { OfferedApplication } from "./applications.ts";
+import { commandTool, isOffered, toolName } from "./command-tools.ts";
 import type { QuestionState } from "./pauses.ts";
+import { isPermitted, permissionsOf, requirePermission } from "./permissions.ts";
+import { untrustedInstructions } from "./results.ts";
+import type { ToolCallOf } from "./results.ts";
 import { answerTool, applicationTool, appOf, appProperty, needsApp } from "./run-tools.ts";
 import type { RunSetting } from "./run-tools.ts";
-import { stringifyJson } from "../../../lib/json.ts";
+import type { OfferedTool } from "./schema.ts";
+import { serveClients } from "./serve.ts";
+import { toolList } from "./toolsets.ts";
+import type { wfMcpParams } from "./wf-command.ts";
 
 /** Requests that run applications, which is what the server is for. */
 const runs: ReadonlySet<string> = new Set(
@@ -43,11 +36,10 @@ export async function run(
   const runner = await context.commands();
   const { readOnly } = await runner.settings();
   if (readOnly) await context.notice("the settings are read-only, so no application can be run");
-  const permissions: Permissions = {
-    write: !readOnly && allow.includes("write"),
-    delete: !readOnly && allow.includes("delete"),
+  const permissions = permissionsOf(allow, readOnly);
+  const permit: CallScope["permit"] = (row) => {
+    if (!runs.has(row.id)) requirePermission(row, permissions); // a read-only profile blocks runs itself
   };
-  const permit = permitFor(permissions);
   const applications = await readOffered(runner, permit, context);
   const codec = createRequestStateCodec<QuestionState>({ key: randomBytes(32) });
   const setting: RunSetting = {
@@ -61,6 +53,7 @@ export async function run(
     },
     mint: (state) => codec.mint(state),
   };
+  const runTool = (each: OfferedApplication) => applicationTool(each, setting);
   const commands = (await runner.list()).filter(
     (command) =>
       isOffered(command) && (isRunControl(command) ? !readOnly : isPermitted(command, permissions)),
@@ -70,35 +63,37 @@ export async function run(
     const name = call && toolName(call.command);
     const named = { ...(needsApp(applications) && { app }) };
     // The tool follows the run, too, so it needs its ID.
-    if (name === "form_submit" && listed.some((tool) => tool.name === "answer")) {
+    if (name === "form_submit" && tools.listed.some((tool) => tool.name === "answer")) {
       const { token: form_token, action } = call?.values ?? {};
       return `tool answer with the run_id and ${stringifyJson({ ...named, form_token, action })}`;
     }
     // Events show what a paused run waits for.
-    if (name === "events") return callOf("form_list", named, tools, listed);
-    return name && callOf(name, { ...named, ...call?.values }, tools, listed);
+    if (name === "events") return tools.callOf("form_list", named);
+    return name && tools.callOf(name, { ...named, ...call?.values });
   };
-  const prepare = (_: CallableCommand, values: Readonly<Record<string, unknown>>) => ({
-    values,
-    app: appOf(values, applications),
-  });
   const commandSetting = {
     runner,
     permit,
-    prepare,
     toolCall,
+    prepare: (values: Readonly<Record<string, unknown>>) => ({
+      values,
+      app: appOf(values, applications),
+    }),
     properties: appProperty(applications),
     required: needsApp(applications) ? ["app"] : [],
   };
-  const tools: readonly OfferedTool[] = [
-    ...(readOnly ? [] : runTools(applications, setting, toolCall)),
-    ...commands.map((command) => commandTool(command, commandSetting)),
-  ];
-  const listed = chosenTools(tools, sets, toolset);
-  const offer: Offer = {
+  const tools = toolList(
+    [
+      ...(readOnly ? [] : [...applications.map(runTool), answerTool(applications, setting)]),
+      ...commands.map((command) => commandTool(command, commandSetting)),
+    ],
+    sets,
+    toolset,
+  );
+  const offer = {
     title: "Applications",
-    instructions: instructions(applications, listed),
-    tools: listed,
+    instructions: instructions(applications, tools.listed),
+    tools: tools.listed,
     prompts: [],
     complete: () => Promise.resolve([]),
   };
@@ -107,19 +102,6 @@ export async function run(
   await serveClients(server, http, context);
 }
 
-const runTools = (
-  applications: readonly OfferedApplication[],
-  setting: RunSetting,
-  toolCall: ToolCallOf,
-): readonly OfferedTool[] => [
-  ...applications.map((each) =>
-    withErrorResults(applicationTool(each, setting), toolCall, () => each.app),
-  ),
-  withErrorResults(answerTool(applications, setting), toolCall, (values) =>
-    appOf(values, applications),
-  ),
-];
-
 const sets = {
   run: /^(run_.*|answer|wait|show|stop|text_stop|form_(list|show))$/,
   logs: /^(logs|stats|conversation_(list|messages|variables)|feedback_list|message_suggested)$/,
@@ -127,20 +109,6 @@ const sets = {
 
 /** Stopping a run belongs to starting it. */
 const isRunControl = ({ words }: CallableCommand): boolean => words.join(" ") === "wf stop";
-
-/** Stops each request that is not allowed before it is sent, whatever led to it. */
-const permitFor =
-  (permissions: Permissions): CallScope["permit"] =>
-  (row) => {
-    if (retryOf(row) === "safe" || runs.has(row.id)) return; // a read-only profile blocks these itself
-    const kind = row.destructive ? "delete" : "write";
-    if (permissions[kind]) return;
-    throw usage(
-      `this server may not ${kind}`,
-      `only its user can change that, by starting it with --allow ${kind}`,
-      { code: "not-allowed" },
-    );
-  };
 
 function instructions(
   applications: readonly OfferedApplication[],

@@ -1,10 +1,10 @@
-import { groupBy } from "../../../../lib/collect.ts";
-import { fallAmong } from "../../../../lib/statistics/differences-of-times.ts";
-import { fewerInAll, fisherFewer } from "../../../../lib/statistics/exact-tests.ts";
-import type { Tail } from "../../../../lib/statistics/exact-tests.ts";
-import { correctedTails } from "../../../../lib/statistics/multiple-tests.ts";
-import { totalPasses } from "../../../../lib/statistics/pass-rates.ts";
-import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
+import { groupBy } from "../../../lib/collect.ts";
+import { fallAmong } from "../../../lib/statistics/differences-of-times.ts";
+import { fewerInAll, fisherFewer } from "../../../lib/statistics/exact-tests.ts";
+import type { Tail } from "../../../lib/statistics/exact-tests.ts";
+import { correctedTails } from "../../../lib/statistics/multiple-tests.ts";
+import { totalPasses } from "../../../lib/statistics/pass-rates.ts";
+import type { Passes } from "../../../lib/statistics/pass-rates.ts";
 
 /** What two runs of one test gave. */
 export interface TestPair {
