@@ -42,8 +42,8 @@ export const workflowFeatures: readonly Feature[] = [
     testCalibrate: () => import("./measure/suites/judging/calibrate.ts"),
   }),
   tasks("test", () => import("./measure/suites/review/command.ts"), {
-    testReview: () => import("./measure/suites/review/review.ts"),
-    testAccept: () => import("./measure/suites/review/accept.ts"),
+    testReview: async () => ({ run: (await import("./measure/suites/review/review.ts")).review }),
+    testAccept: async () => ({ run: (await import("./measure/suites/review/review.ts")).accept }),
   }),
   tasks("form", () => import("./wf/forms/command.ts"), {
     formShow: async () => ({ run: (await import("./wf/forms/choose-form.ts")).showForm }),

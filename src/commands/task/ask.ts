@@ -1,4 +1,4 @@
-import { abortError, usage } from "../../errors.ts";
+import { abortError, CliError, endOfInput, usage } from "../../errors.ts";
 import type { Context } from "./command-spec.ts";
 
 /** Invalid replies in a row before giving up: a program may be typing. */
@@ -40,6 +40,26 @@ export async function askUntil<T extends object>(
     await context.promptLine(result);
   }
   throw usage(`no valid reply after ${MAX_ATTEMPTS} attempts`);
+}
+
+/** Prompts for one of these words or its beginning, or for `quit`, which the end of input means, too. */
+export async function askReply<const R extends string>(
+  question: string,
+  words: readonly R[],
+  context: Context,
+): Promise<R | "quit"> {
+  const replies = [...words, "quit"] as const;
+  const names = replies.map((reply) => `${reply[0]} = ${reply}`).join(", ");
+  const read = (typed: string) => {
+    const found = replies.find((reply) => typed !== "" && reply.startsWith(typed.toLowerCase()));
+    return found ? { found } : `type one of: ${names}`;
+  };
+  try {
+    return (await askUntil(`${question} (${names}): `, read, context)).found;
+  } catch (error) {
+    if (error instanceof CliError && error.info.code === endOfInput) return "quit";
+    throw error;
+  }
 }
 
 /** Prints numbered choices and prompts for one; Enter takes the preset. */

@@ -1,15 +1,13 @@
-import { CliError, endOfInput, usage } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
 import { readRowFile } from "../../../lib/formats/rows-file.ts";
 import { counted } from "../../../lib/text.ts";
 import { valueAt, stringifyJson } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { noTable } from "../../../output/report-model.ts";
 import type { Report } from "../../../output/report-model.ts";
-import { ask, askUntil } from "../../task/ask.ts";
+import { ask, askReply } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readInput, writeOutput } from "../../task/files.ts";
-
-const replies = ["keep", "change", "drop", "quit"] as const;
 
 /** Prompts for each question of a file, and writes the file after each answer: an interrupt loses nothing. */
 export async function* reviewFile(file: string, context: Context): AsyncGenerator<Report> {
@@ -33,7 +31,7 @@ export async function* reviewFile(file: string, context: Context): AsyncGenerato
     }));
     const title = `${index + 1} of ${rows.length}: ${asText(values["question"])}`;
     yield { data: null, sections: [{ ...noTable, title, lines }] };
-    const reply = await replyFrom(context);
+    const reply = await askReply("Keep this question?", ["keep", "change", "drop"], context);
     if (reply === "quit") break;
     if (reply === "drop") {
       left = left.filter((each) => each.line !== line);
@@ -50,18 +48,4 @@ export async function* reviewFile(file: string, context: Context): AsyncGenerato
   await context.notice(
     `${counted(left.length, "question")} in ${file}: ${changed} changed, ${dropped} dropped`,
   );
-}
-
-async function replyFrom(context: Context): Promise<(typeof replies)[number]> {
-  const names = replies.map((reply) => `${reply[0]} = ${reply}`).join(", ");
-  const read = (typed: string) => {
-    const found = replies.find((reply) => typed !== "" && reply.startsWith(typed.toLowerCase()));
-    return found ? { found } : `type one of: ${names}`;
-  };
-  try {
-    return (await askUntil(`Keep this question? (${names}): `, read, context)).found;
-  } catch (error) {
-    if (error instanceof CliError && error.info.code === endOfInput) return "quit";
-    throw error;
-  }
 }

@@ -1,19 +1,18 @@
-import { CliError, endOfInput, usage } from "../../../../errors.ts";
+import { usage } from "../../../../errors.ts";
 import { counted } from "../../../../lib/text.ts";
 import { openWordDiff } from "../../../../lib/word-diff.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import { left, noTable, right } from "../../../../output/report-model.ts";
 import type { Report, Section } from "../../../../output/report-model.ts";
-import { askUntil } from "../../../task/ask.ts";
+import { askReply } from "../../../task/ask.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { readSuite } from "../../suite-file/index.ts";
-import { writeAnswers } from "./accept.ts";
+import { acceptAnswers } from "./accept-answers.ts";
 import { changedAnswers, restOf } from "./changed-answers.ts";
 import type { ChangedAnswer, ReviewedAnswers } from "./changed-answers.ts";
-import type { testReviewParams } from "./command.ts";
+import type { testAcceptParams, testReviewParams } from "./command.ts";
 
 /** Shows changed answers; on a terminal, prompts for each whether it becomes the expected one. */
-export async function* run(
+export async function* review(
   input: Input<typeof testReviewParams>,
   context: Context,
 ): AsyncGenerator<Report> {
@@ -29,42 +28,54 @@ async function* dialog({ changed }: ReviewedAnswers, context: Context): AsyncGen
   for (const [index, each] of changed.entries()) {
     const section = await answerSection(each, `${index + 1} of ${changed.length}: `);
     yield { data: null, sections: [section] };
-    const reply = await replyTo(each, context);
+    const mayAccept = each.obstacle === undefined && each.doubt === undefined;
+    const words = mayAccept ? (["accept", "skip"] as const) : (["skip"] as const);
+    const reply = await askReply("Accept this answer?", words, context);
     if (reply === "quit") break;
     if (reply === "skip") continue;
-    await accept(each, context);
+    // At once, so that an interrupt loses nothing.
+    await acceptAnswers([each], context);
+    await context.promptLine(`accepted: ${each.suite.path} line ${each.test.from.line}`);
     accepted++;
   }
   await context.notice(`${counted(accepted, "answer")} accepted`);
 }
 
-/** Writes at once, so that an interrupt loses nothing. The suite may have changed in the meantime. */
-async function accept({ suite, test, answer }: ChangedAnswer, context: Context): Promise<void> {
-  const current = await readSuite(suite.path, context.host.files);
-  const same = current.tests.find(({ name }) => name === test.name);
-  if (!same) throw usage(`${suite.path} has no test ${JSON.stringify(test.name)} any more`);
-  await writeAnswers([{ suite: current, test: same, answer }], context);
-  await context.promptLine(`accepted: ${suite.path} line ${test.from.line}`);
+/**
+ * Writes changed answers into their suites as the expected ones. Throws `usage`, before anything is
+ * written, if that is impossible for a test that is named.
+ */
+export async function* accept(input: Input<typeof testAcceptParams>, context: Context) {
+  const { results, test: tests = [], all = false, dry_run: dryRun = false } = input;
+  if (all === tests.length > 0)
+    throw usage(
+      all ? "--all cannot be used with --test" : "no test is named",
+      "name tests with --test, or accept all changed answers with --all",
+    );
+  const reviewed = await changedAnswers({ results, test: tests, baseline: undefined }, context);
+  const { changed } = reviewed;
+  const impossible = all ? undefined : changed.find(({ obstacle }) => obstacle !== undefined);
+  if (impossible)
+    throw usage(`the answer of ${impossible.name} cannot be accepted: ${impossible.obstacle}`);
+  const reasons = new Map(changed.map((each) => [each, all ? reasonToSkip(each) : undefined]));
+  const accepted = changed.filter((each) => reasons.get(each) === undefined);
+  await acceptAnswers(accepted, context, { dryRun });
+  for (const each of changed) {
+    const reason = reasons.get(each) ?? null;
+    const { path, line } = each.test.from;
+    const done = dryRun ? "acceptable" : "accepted";
+    yield { test: each.name, result: reason === null ? done : "skipped", reason, file: path, line };
+  }
+  const rest = restOf(reviewed);
+  const count = counted(accepted.length, "answer");
+  const what = dryRun ? `${count} would be accepted; nothing was written` : `${count} accepted`;
+  await context.notice(rest === "" ? what : `${what}; ${rest}`);
 }
 
-const replies = ["accept", "skip", "quit"] as const;
-type Reply = (typeof replies)[number];
-
-async function replyTo({ obstacle, doubt }: ChangedAnswer, context: Context): Promise<Reply> {
-  const mayAccept = obstacle === undefined && doubt === undefined;
-  const possible = replies.filter((reply) => mayAccept || reply !== "accept");
-  const names = possible.map((reply) => `${reply[0]} = ${reply}`).join(", ");
-  const read = (typed: string) => {
-    const word = typed.toLowerCase();
-    const found = possible.find((reply) => word !== "" && reply.startsWith(word));
-    return found ? { found } : `type one of: ${names}`;
-  };
-  try {
-    return (await askUntil(`Accept this answer? (${names}): `, read, context)).found;
-  } catch (error) {
-    if (error instanceof CliError && error.info.code === endOfInput) return "quit";
-    throw error;
-  }
+/** Why an answer is not accepted unless its test is named; undefined if it is. */
+function reasonToSkip({ obstacle, doubt, unmet }: ChangedAnswer): string | undefined {
+  if (obstacle !== undefined || doubt !== undefined) return obstacle ?? doubt;
+  return unmet.length > 0 ? `it does not meet: ${unmet.join("; ")}` : undefined;
 }
 
 /** The changed answers as a table; a terminal shows the texts with the words that differ. */

@@ -1,74 +1,38 @@
 import { CliError, reasonOf, usage } from "../../../../errors.ts";
+import { groupBy } from "../../../../lib/collect.ts";
 import { csvLines } from "../../../../lib/formats/csv.ts";
 import { readRowFile } from "../../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../../lib/formats/rows-file.ts";
 import { editYaml } from "../../../../lib/formats/yaml-edit.ts";
 import { isObject, tryParseJson, stringifyJson } from "../../../../lib/json.ts";
-import { counted } from "../../../../lib/text.ts";
 import { asText } from "../../../../operations/operation.ts";
-import type { Input } from "../../../../operations/operation.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { MAX_YAML_SIZE } from "../../../wf/expect/index.ts";
-import { isRowFile } from "../../suite-file/index.ts";
-import { changedAnswers, restOf } from "./changed-answers.ts";
+import { isRowFile, readSuite } from "../../suite-file/index.ts";
 import type { ChangedAnswer } from "./changed-answers.ts";
-import type { testAcceptParams } from "./command.ts";
 
-/**
- * Writes changed answers into their suites as the expected ones. Throws `usage`, before anything is
- * written, if that is impossible for a test that is named.
- */
-export async function* run(input: Input<typeof testAcceptParams>, context: Context) {
-  const { results, test: tests = [], all = false, dry_run: dryRun = false } = input;
-  if (all === tests.length > 0)
-    throw usage(
-      all ? "--all cannot be used with --test" : "no test is named",
-      "name tests with --test, or accept all changed answers with --all",
-    );
-  const reviewed = await changedAnswers({ results, test: tests, baseline: undefined }, context);
-  const { changed } = reviewed;
-  const impossible = all ? undefined : changed.find(({ obstacle }) => obstacle !== undefined);
-  if (impossible)
-    throw usage(`the answer of ${impossible.name} cannot be accepted: ${impossible.obstacle}`);
-  const reasons = new Map(changed.map((each) => [each, all ? reasonToSkip(each) : undefined]));
-  const accepted = changed.filter((each) => reasons.get(each) === undefined);
-  await writeAnswers(accepted, context, { dryRun });
-  for (const each of changed) {
-    const reason = reasons.get(each) ?? null;
-    const { path, line } = each.test.from;
-    const done = dryRun ? "acceptable" : "accepted";
-    yield { test: each.name, result: reason === null ? done : "skipped", reason, file: path, line };
-  }
-  const rest = restOf(reviewed);
-  const count = counted(accepted.length, "answer");
-  const what = dryRun ? `${count} would be accepted; nothing was written` : `${count} accepted`;
-  await context.notice(rest === "" ? what : `${what}; ${rest}`);
-}
-
-/** Why an answer is not accepted unless its test is named; undefined if it is. */
-function reasonToSkip({ obstacle, doubt, unmet }: ChangedAnswer): string | undefined {
-  if (obstacle !== undefined || doubt !== undefined) return obstacle ?? doubt;
-  return unmet.length > 0 ? `it does not meet: ${unmet.join("; ")}` : undefined;
-}
-
-/** An answer that becomes the expected one of a test, or one more of several. */
+/** An answer that becomes the expected one of a test as it is now, or one more of several. */
 type AcceptedAnswer = Pick<ChangedAnswer, "suite" | "test" | "answer">;
 
 /**
- * Writes answers into their suites, each of which is replaced at once; the rest of it stays as it is.
+ * Writes answers into their suites, each of which is read again and replaced at once; the rest of it stays as it is.
  * With `dryRun`, only checks that this is possible. Throws `usage` before anything is written if not.
  */
-export async function writeAnswers(
-  accepted: readonly AcceptedAnswer[],
+export async function acceptAnswers(
+  accepted: readonly ChangedAnswer[],
   { host }: Context,
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<void> {
   const edited: { readonly path: string; readonly text: string }[] = [];
-  for (const suite of new Set(accepted.map((each) => each.suite))) {
-    const { path, text } = suite;
-    const answers = accepted.filter((each) => each.suite === suite);
+  for (const [{ path }, all] of groupBy(accepted, ({ suite }) => suite)) {
+    const suite = await readSuite(path, host.files);
+    const answers = all.map(({ test: { name }, answer }) => {
+      const test = suite.tests.find((each) => each.name === name);
+      if (!test) throw usage(`${path} has no test ${JSON.stringify(name)} any more`);
+      return { suite, test, answer };
+    });
     const withAnswers = isRowFile(path) ? withRowAnswers : withYamlAnswers;
-    edited.push({ path, text: await withAnswers(path, text, answers) });
+    edited.push({ path, text: await withAnswers(path, suite.text, answers) });
   }
   if (dryRun) return;
   for (const { path, text } of edited)
