@@ -197,9 +197,12 @@ export const withResumeHint = (error: unknown, runId: string | undefined): unkno
     ? new CliError(error.kind, error.message, {
         ...error.info,
         sideEffect: undefined,
-        hint: `the run continues; run ${commandLine("wf events", [runId], { follow: true })} to resume`,
+        hint: resumeHint(runId),
       })
     : error;
+
+const resumeHint = (runId: string): string =>
+  `the run continues; run ${commandLine("wf events", [runId], { follow: true })} to resume`;
 
 const mayHaveStarted = {
   sideEffect: "unknown",
@@ -210,7 +213,7 @@ export const streamLost = (runId: string, reason: string): CliError =>
   new CliError("cut", `lost the event stream of run ${runId}: ${reason}`, {
     retryable: true,
     details: { run: runId },
-    hint: `the run continues; run ${commandLine("wf events", [runId], { follow: true })} to resume`,
+    hint: resumeHint(runId),
   });
 
 /** The stream of a new run ended before its first event. */

@@ -84,18 +84,16 @@ export function clockTime(seconds: number): string {
 
 const twoDigits = (number: number): string => String(number).padStart(2, "0");
 
+/** Formats dates like ISO 8601, with a blank between date and time; an invalid one is empty text. */
+export function isoClock(options: Intl.DateTimeFormatOptions): (date: Date) => string {
+  const format = new Intl.DateTimeFormat("sv-SE", options); // the Swedish format is that of ISO 8601
+  return (date) => (Number.isNaN(date.getTime()) ? "" : format.format(date));
+}
+
 /** Formats Unix seconds as `2026-11-21 14:03` in a time zone; an invalid time is empty text. */
 export function localClock(timeZone: string): (second: number) => string {
-  // The Swedish format is that of ISO 8601 with a blank between date and time.
-  const format = new Intl.DateTimeFormat("sv-SE", {
-    dateStyle: "short",
-    timeStyle: "short",
-    timeZone,
-  });
-  return (second) => {
-    const date = new Date(second * 1000);
-    return Number.isNaN(date.getTime()) ? "" : format.format(date);
-  };
+  const clock = isoClock({ dateStyle: "short", timeStyle: "short", timeZone });
+  return (second) => clock(new Date(second * 1000));
 }
 
 /** Returns a generator of numbers from 0 to 1 that a seed determines (mulberry32). */

@@ -2,6 +2,7 @@ import { usage } from "../errors.ts";
 import type { Host, Output } from "../host/host.ts";
 import { isOn, wantsUnicode } from "../lib/environment.ts";
 import { own } from "../lib/json.ts";
+import { isoClock } from "../lib/numbers.ts";
 import { textFormats } from "../operations/operation.ts";
 import type { Returns, TextFormat } from "../operations/operation.ts";
 import type { Colors } from "./display-width.ts";
@@ -175,33 +176,27 @@ export function timesFor(style: TimeStyle, forHumans: boolean): Times {
   const offset = offsets(style);
   const zone = offset(style.now());
   const textTo = (timeStyle: "short" | "medium") => {
-    const day = clock(style, { dateStyle: "short", timeStyle });
+    const day = isoClock({ dateStyle: "short", timeStyle, ...zoneOf(style) });
     // A date from the other side of a clock change has its own offset.
     return write((date) => {
       const own = offset(date);
       return own === zone ? day(date) : `${day(date)} ${own}`;
     });
   };
-  const day = clock(style, { dateStyle: "short", timeStyle: "short" });
+  const day = isoClock({ dateStyle: "short", timeStyle: "short", ...zoneOf(style) });
   const full = write((date) => `${day(date)} ${offset(date)}`);
   return { zone, text: textTo("short"), toTheSecond: textTo("medium"), full };
 }
 
 /** Formats the time of day of an event: `14:03:22`, or ISO 8601 if not `forHumans`. */
 export const clockFor = (style: TimeStyle, forHumans: boolean): ((date: Date) => string) =>
-  write(forHumans ? clock(style, { timeStyle: "medium" }) : isoSeconds);
+  write(forHumans ? isoClock({ timeStyle: "medium", ...zoneOf(style) }) : isoSeconds);
 
 /** An invalid date is empty text: a server may send any number. */
 const write = (text: (date: Date) => string) => (date: Date) =>
   Number.isNaN(date.getTime()) ? "" : text(date);
 
 const isoSeconds = (date: Date): string => `${date.toISOString().slice(0, -".000Z".length)}Z`;
-
-/** Swedish dates and times are those of ISO 8601, separated by a space. */
-function clock(style: TimeStyle, options: Intl.DateTimeFormatOptions): (date: Date) => string {
-  const format = new Intl.DateTimeFormat("sv-SE", { ...options, ...zoneOf(style) });
-  return (date) => format.format(date);
-}
 
 function offsets(style: TimeStyle): (date: Date) => string {
   const format = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", ...zoneOf(style) });
