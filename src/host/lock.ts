@@ -140,7 +140,7 @@ function describe(content: LockContent | null, self: Self): Refused {
   if (!content)
     return {
       heldBy: "another process",
-      next: `${next}; the lock of a killed one ends after ${STALE_AFTER_MS / 1000} seconds`,
+      next: `${next}; the lock of a killed process expires after ${STALE_AFTER_MS / 1000} seconds`,
     };
   const { pid, place, since } = content;
   const [machine] = place.split(" ", 1);

@@ -504,7 +504,7 @@ describe("profiles", () => {
 
   test.each([
     ["1.16.1", "ok", null],
-    ["1.17.0", "warning", "newer than 1.16.1, the newest that was tried: what it refuses,"],
+    ["1.17.0", "warning", "newer than 1.16.1, the newest tested version: what it rejects,"],
     ["1.13.2", "warning", "update it: event streams, forms and document replacement need 1.14.0"],
   ])("doctor says what is known of a server of %s: %s", async (version, result, next) => {
     server.sandbox.setFaults([parseFault(`* * version=${version}`)]);

@@ -314,7 +314,7 @@ async function* around(
     await end(session.writes() > 0);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    const hint = `do not repeat the command; how to restore the state before it: ${commandLine("kb undo")}`;
+    const hint = `do not run the command again; to see how to restore the earlier state: ${commandLine("kb undo")}`;
     throw error.with({ sideEffect: "applied", hint }, `${noBackupAfter}: ${error.message}`);
   }
 }

@@ -5,13 +5,13 @@ import type { Context } from "../task/command-spec.ts";
 
 /** Where a server of the Model Context Protocol listens. */
 export const mcpAddress = local.text(
-  "Serve on this address of this machine instead of stdin: 127.0.0.1:port",
+  "Serve on this loopback address instead of stdin: 127.0.0.1:port",
   { placeholder: "address" },
 );
 
 /** What clients of a server may do, and its sets of tools. */
 export const mcpLimits = <const Set extends string>(beside: string, sets: readonly Set[]) => ({
-  allow: local.choice(["write", "delete"], `What clients may do beside ${beside}`, { many: true }),
+  allow: local.choice(["write", "delete"], `What clients may do besides ${beside}`, { many: true }),
   toolset: local.choice(sets, "Only these tools", { many: true }),
 });
 
@@ -24,7 +24,7 @@ export const mcpConfigSpec = {
   action: "print the configuration of a client",
   summary: "Print the lines that add the server to a client",
   about:
-    "Prints what belongs in the file of a client, which a notice names. The lines hold the profile and the\nflags of this command, but no key.",
+    "Prints the lines to add to the configuration file of a client; a notice names the file. They contain\nthe profile and the flags of this command, but no key.",
   returns: { kind: "json" },
   sends: [],
   effect: "reads",

@@ -64,7 +64,7 @@ export function loopback(address: string): { readonly host: string; readonly por
     throw usage(`--http ${JSON.stringify(address)} is not an address with a port`, hint);
   const plain = host.replace(/^\[(.*)\]$/, "$1");
   if (!/^(127(\.\d{1,3}){3}|localhost|::1)$/.test(plain))
-    throw usage(`--http: ${host} is not an address of this machine alone`, hint);
+    throw usage(`--http: ${host} is not a loopback address`, hint);
   return { host: plain, port: Number(port) };
 }
 

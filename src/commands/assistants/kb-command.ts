@@ -20,7 +20,7 @@ export const kbMcp = task({
   action: "serve clients",
   summary: "Serve knowledge bases to AI assistants (MCP)",
   about:
-    "A server for clients of the Model Context Protocol, such as Claude, Cursor, VS Code and Codex:\n`kb mcp config` prints the lines for their files. Its tools search, read and list; its resources are\ndocuments, as kb://Handbook/leave.md. Clients can only read, unless --allow is given. A read-only\nprofile wins over --allow. --toolset find offers searching and reading, and two tools that find and call\nthe others.\n\nstdout belongs to the protocol. --http serves several clients on an address of this machine alone, and\nprints a token that they must send.",
+    "A server for clients of the Model Context Protocol, such as Claude, Cursor, VS Code and Codex:\n`kb mcp config` prints the lines for their files. Its tools search, read and list; its resources are\ndocuments, as kb://Handbook/leave.md. Clients can only read, unless --allow is given. A read-only\nprofile wins over --allow. --toolset find offers searching and reading, and two tools that find and call\nthe others.\n\nstdout belongs to the protocol. --http serves several clients on a loopback address, and prints a\ntoken that they must send.",
   params: kbMcpParams,
   returns: noContent,
   sends: [listKnowledgeBases, getKnowledgeBase, searchKnowledgeBase, listDocuments, getDocument],

@@ -15,7 +15,7 @@ export const wfMcp = task({
   action: "serve clients",
   summary: "Serve applications to AI assistants (MCP)",
   about:
-    "A server for clients of the Model Context Protocol, such as Claude, Cursor, VS Code and Codex:\n`wf mcp config` prints the lines for their files. Each application of the profile (or that of --app) is\na tool with its inputs. A run reports its progress; a paused run returns what it asks for, and the tool\nanswer continues it. A read-only profile wins over --allow, and blocks runs.\n\nstdout belongs to the protocol. --http serves several clients on an address of this machine alone, and\nprints a token that they must send.",
+    "A server for clients of the Model Context Protocol, such as Claude, Cursor, VS Code and Codex:\n`wf mcp config` prints the lines for their files. Each application of the profile (or that of --app) is\na tool with its inputs. A run reports its progress; a paused run returns what it asks for, and the tool\nanswer continues it. A read-only profile wins over --allow, and blocks runs.\n\nstdout belongs to the protocol. --http serves several clients on a loopback address, and prints a\ntoken that they must send.",
   params: wfMcpParams,
   returns: noContent,
   sends: [getAppInfo, getAppParameters, runWorkflow, sendMessage, createCompletion, submitForm],

@@ -170,9 +170,9 @@ describe("who may send requests", () => {
   });
 
   test.each([
-    ["0.0.0.0:0", /not an address of this machine alone/],
-    ["example.com:80", /not an address of this machine alone/],
-    ["127.0.0.1.example.com:80", /not an address of this machine alone/],
+    ["0.0.0.0:0", /not a loopback address/],
+    ["example.com:80", /not a loopback address/],
+    ["127.0.0.1.example.com:80", /not a loopback address/],
     ["127.0.0.1", /not an address with a port/],
     ["127.0.0.1:99999", /not an address with a port/],
   ])("--http %s is rejected", async (address, message) => {

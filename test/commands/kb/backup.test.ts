@@ -356,7 +356,7 @@ describe("a directory that others have written", () => {
     await backup(directory);
     await chmod(directory, 0o777);
     const { err } = await kb("backup", "restore", directory, "Source", "--name", "Shared", "-y");
-    expect(err).toContain("hashes show damage, not who wrote a backup");
+    expect(err).toContain("hashes show damage, but not who wrote a backup");
   });
 });
 

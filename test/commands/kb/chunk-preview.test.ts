@@ -233,8 +233,10 @@ test.each<[string, string | undefined]>([
   ["1.17.0", "1.16.1"],
 ])("says as which version %s is read", async (version, seen) => {
   const { err } = await previewed(["-", "--server-version", version], { stdin: "a" });
-  const notice = `version ${version} was not seen; texts are split as by ${seen}`;
-  expect(err.split("\n").filter((line) => line.includes("not seen"))).toEqual(seen ? [notice] : []);
+  const notice = `version ${version} was not tested; texts are split as by ${seen}`;
+  expect(err.split("\n").filter((line) => line.includes("not tested"))).toEqual(
+    seen ? [notice] : [],
+  );
 });
 
 test("marks on a terminal what chunks and child chunks repeat, without color as well", async () => {

@@ -158,7 +158,7 @@ describe("a field that the server stores in another way", () => {
       ["kb", "chunk", "update", kb, doc, chunk, ...flags],
     );
     expect(ran.exit).toBe(9);
-    expect(ran.err).toContain(`did not store as sent: ${fields}\n`);
+    expect(ran.err).toContain(`did not store these fields as sent: ${fields}\n`);
     expect(ran.err).toContain(`kb chunk show ${kb} ${doc} ${chunk}`);
   });
 });

@@ -88,7 +88,7 @@ describe("a site", () => {
     asked.length = 0;
     const ran = await sync("--prune");
     expect(actions(ran.out)).toEqual(["delete docs/c.md"]);
-    expect(ran.err).toContain("looking at 1 missing page again in 90 s");
+    expect(ran.err).toContain("checking 1 missing page again in 90 s");
     expect(asked.filter((url) => /c$|xml$/.test(url))).toEqual([
       "/sitemap.xml",
       "/docs/c",
@@ -214,8 +214,8 @@ describe("a site", () => {
       `failed ${new URL(origin).host}`,
       "failed www.docs.example",
     ]);
-    expect(ran.out).toContain(`the site: 2 pages not taken, such as ${elsewhere[0]}`);
-    expect(ran.out).toContain(`the site: 1 page not taken, such as ${secure}`);
+    expect(ran.out).toContain(`the site: 2 pages skipped, such as ${elsewhere[0]}`);
+    expect(ran.out).toContain(`the site: 1 page skipped, such as ${secure}`);
     const excluded = ["--exclude", "www.docs.example", "--exclude", "127.0.0.1:*"];
     const line = ["sync", kb, `${address}#/docs/`, "--prune"];
     expect((await run(...line, ...excluded)).exit).toBe(0);
@@ -349,7 +349,7 @@ Use \`kb\`.
       }),
     });
     expect(interrupted.exit).toBe(130);
-    expect(interrupted.err).toContain("looking at 1 missing page again in 90 s");
+    expect(interrupted.err).toContain("checking 1 missing page again in 90 s");
     expect(await names()).toEqual(["docs/a.md", "docs/b.md", "docs/c.md"]);
     expect(actions((await sync("--prune")).out)).toEqual(["delete docs/c.md", "update docs/b.md"]);
   });

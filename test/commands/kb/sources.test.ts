@@ -252,7 +252,9 @@ spawn(process.execPath, ["-e", "require('net').createServer().listen(0, '127.0.0
     const line = ["kb", "sync", kb, address];
     const ran = await server.cli(line, { folder: home, spawn: spawnChild, around });
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err).toContain("has ended; what it started holds its output and is stopped");
+    expect(ran.err).toContain(
+      "has exited; a process that it started holds its output open and is stopped",
+    );
     expect(await contents()).toEqual({ "a.md": "text of a.md" });
   });
 

@@ -229,7 +229,7 @@ describe("what a backup lacks", () => {
     const ran = await faulty(none, "doc", "disable", "Base", "lacking.md");
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain("the command was carried out, but the backup after it failed");
-    expect(ran.err).toContain("do not repeat the command");
+    expect(ran.err).toContain("do not run the command again");
     expect(await done("undo", "--list")).toContain("did not end");
     await rm(join(home, "state", "undo"), { recursive: true });
     await done("doc", "delete", "Base", "lacking.md", "-y");
@@ -303,7 +303,7 @@ describe("records", () => {
     expect(ran.exit).toBe(130);
     const undo = await kb("undo", "-y");
     expect(undo.exit).toBe(5);
-    expect(undo.err).toContain("did not end, so what it left is not known");
+    expect(undo.err).toContain("did not finish, so it is unknown what it changed");
     expect(await done("undo", "--list")).toMatch(
       /^[0-9a-f]{8}\tkb doc add Base cut.md\t\S+\tBase\tdid not end$/m,
     );

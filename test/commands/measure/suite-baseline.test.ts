@@ -119,7 +119,9 @@ test("a suite that is as flaky as before passes, and says of which tests it cann
     },
   );
   expect(read.out).toContain("--repeat 12 --confirm 12 finds a fall of one test to 50 %");
-  expect(read.out).toMatch(/a fall of all tests needs for that: by 10 points --repeat \d+, by 20/);
+  expect(read.out).toMatch(
+    /to find a fall of all tests as often: by 10 points --repeat \d+, by 20/,
+  );
   const strict = await wf("flaky", ["--baseline", "flaky.json", "--strict"]);
   expect(strict.exit).toBe(14);
   expect(errorOf(strict.err).message).toMatch(/^it is inconclusive whether/);

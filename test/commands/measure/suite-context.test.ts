@@ -187,7 +187,7 @@ test("recall and precision compare the documents of the chunks", async () => {
 });
 
 test.each([
-  [{ context_recall: 0.5 }, "context_recall has no documents, nor has search"],
+  [{ context_recall: 0.5 }, "context_recall has no documents, and neither has search"],
   [{ context_precision: 2 }, "expected a number from 0 to 1"],
   [{ supported: "yes" }, "expected true or false"],
   [{ supported: { sharing: 1 } }, "is not one of judge, at_least, share"],

@@ -185,7 +185,7 @@ test("reused answers are not compared", async () => {
     const merged = await merge("reused.json", ...flag);
     expect([merged.exit, merged.err]).toEqual([
       2,
-      expect.stringContaining("answers of --reuse are no new observations"),
+      expect.stringContaining("reused answers are not new observations"),
     ]);
   }
 });

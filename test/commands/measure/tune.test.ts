@@ -80,7 +80,7 @@ test("mistakes in arms and parts are named before anything is sent", async () =>
     ["- { top: 3 }\n", "arm 1: unknown setting top"],
     ["- { max_tokens: 20 }\n", "max_tokens is 20, not a whole number from 50 to 4000"],
     ["- { top_k: 0 }\n", 'invalid value "0"'],
-    ["- { search_method: semantic_search }\n", "no arm differs from the settings of today"],
+    ["- { search_method: semantic_search }\n", "no arm differs from the current settings"],
     ["search_method: hybrid_search\n", "expected a list of arms"],
   ] as const;
   const before = searches(server);

@@ -41,7 +41,7 @@ test("the ID of a run is its form, and of a run without one nothing is submitted
   expect(await statusOf("review", older)).toBe("succeeded");
   const again = await wf("review", `form submit ${older} ${approve}`);
   expect(again.exit).toBe(3);
-  expect(again.err).toContain(`run ${older} waits for no form`);
+  expect(again.err).toContain(`run ${older} is not waiting for a form`);
   expect((await wf("review", `form submit last ${approve}`)).exit).toBe(0);
 });
 

@@ -53,7 +53,7 @@ test("a run without a recording has its root span only, and the command says so"
   expect(ran.exit, ran.err).toBe(0);
   expect(spans().map(({ name }) => name)).toEqual(["workflow run"]);
   expect(ran.err).toContain(
-    "1 run without spans of nodes, because no recording of them is on this machine",
+    "1 run without spans of nodes, because this machine has no recording of them",
   );
 });
 

@@ -243,7 +243,7 @@ export async function* run(
     throw new CliError("partial", `without the chunks of ${firstNames(names, 3)}: ${missing.why}`, {
       isResult: true,
       details: { without_chunks: names, lost },
-      hint: "the notes name what is not stored; run the same command again once all is indexed (kb heal)",
+      hint: "the notes name what is not stored; run the same command again once everything is indexed (kb heal)",
     });
   }
   if (!first && lost.length > 0)

@@ -23,7 +23,7 @@ export const backupParams = {
   directory,
   dataset_id: local.ref("kb", "Knowledge base name or ID", { many: true }),
   all: local.flag("Back up all knowledge bases"),
-  no_chunks: local.flag("Leave out chunks, which takes one request per document less"),
+  no_chunks: local.flag("Skip chunks, which saves one request per document"),
 };
 
 export const kbBackup = task({
@@ -100,7 +100,7 @@ export const backupRestore = task({
   action: "restore {kb} from {dir}",
   summary: "Create a knowledge base as it was in a snapshot",
   about:
-    "Checks the hashes of all files before it sends anything, and says what will be embedded. Chunks come\nback as they were, edited ones included. An interrupted restore is continued by the same command. With\n--into, other documents stay; before changes of chunks by hand are lost, it names them and asks.",
+    "Checks the hashes of all files before it sends anything, and says what will be embedded. Chunks come\nback as they were, edited ones included. After an interruption, the same command continues. With\n--into, other documents stay; if manual changes to chunks would be lost, it lists them and asks first.",
   parallel: true,
   params: restoreParams,
   returns: madeThere,
@@ -130,7 +130,7 @@ export const backupDrill = task({
   action: "prove the backup of {kb} in {dir}",
   summary: "Restore into a temporary knowledge base, compare, and remove it",
   about:
-    "Compares every document, chunk, value and setting (not tags) with the snapshot, and with --questions what\nsearches find with what they find in the knowledge base itself, if it still exists. Exits with code 14 if\nanything differs. The temporary knowledge base is removed, after a kill by the next drill of this machine:\nonly one of the name and description that it has noted before it was created.",
+    "Compares every document, chunk, value and setting (not tags) with the snapshot, and with --questions what\nsearches find with what they find in the knowledge base itself, if it still exists. Exits with code 14 if\nanything differs. The temporary knowledge base is removed at the end, or after a kill by the next drill\non this machine, which deletes only a knowledge base whose name and description the drill had noted\nbefore it created it.",
   parallel: true,
   params: drillParams,
   returns: onTerminal(

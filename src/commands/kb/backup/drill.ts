@@ -246,7 +246,9 @@ async function removeLeft(context: Context): Promise<void> {
     if (!release) continue; // it is running
     try {
       if (await removeNoted(token, context))
-        await context.notice(`removed ${marksOf(token).name}, which an interrupted drill had left`);
+        await context.notice(
+          `removed ${marksOf(token).name}, which an interrupted drill left behind`,
+        );
       await files.remove(path);
     } finally {
       release();

@@ -265,7 +265,7 @@ export async function* restoreSnapshot(
   const part = files.untrustedPart(directory);
   if (part)
     await context.notice(
-      `hashes show damage, not who wrote a backup: ${part.path} ${part.reason}, who could have replaced it`,
+      `hashes show damage, but not who wrote a backup: ${part.path} ${part.reason}, so others could have replaced it`,
     );
   const manifest = await readManifestOf(directory, snapshot, files);
   const as_is = split_again !== true;

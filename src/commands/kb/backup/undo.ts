@@ -103,7 +103,7 @@ async function* takeBack(record: StoredRecord, context: Context): AsyncGenerator
   const documents = await currentDocuments(kb.id, touched, { ...record, state, after }, context);
   const { back, conflicts } = settingsBack(before.state, after.state, state);
   // What an interrupted undo has made so far is neither.
-  if (undoing) await context.notice("continuing: of changes by others, only chunks are seen");
+  if (undoing) await context.notice("resuming: changes by others are detected only in chunks");
   const others = undoing ? [] : conflicts.map(conflictOf);
   const rows = [...others, ...documents.flatMap(changedRows)];
   yield* rows;
@@ -174,8 +174,8 @@ const restoreLine = ({ directory, kb, before }: StoredRecord): string =>
 /** What such a command left is not known, so nothing can be compared with it. */
 const unfinished = (record: StoredRecord): CliError =>
   refused(
-    `${record.command} did not end, so what it left is not known`,
-    `to have the knowledge base as it was before, beside this one: ${restoreLine(record)}; to undo an older command: ${commandLine("kb undo", [], { forget: true, record: record.before })}`,
+    `${record.command} did not finish, so it is unknown what it changed`,
+    `to restore its earlier state to another knowledge base: ${restoreLine(record)}; to undo an older command: ${commandLine("kb undo", [], { forget: true, record: record.before })}`,
   );
 
 /** Creates a deleted knowledge base again, with a new ID. */

@@ -80,7 +80,7 @@ export const kbHeal = task({
   meant: ["reindex", "repair"],
   summary: "Re-index what failed: documents in error, without chunks, and single chunks",
   about:
-    "Replaces a document by a create of the same name, with the content that the server has of it. Before,\nits content and chunks are saved on this machine, whatever its status; afterwards chunks that were\nadded, edited, disabled or removed by hand are put back. One whose chunks cannot be read is not\nreplaced. A chunk that was not indexed is added again at the end and then deleted, unless a new one would lack its\nsummary, attachments or edited child chunks. Nothing else is deleted, and disabled or archived\ndocuments are left as they are. An interrupted run is continued by the same command.",
+    "Replaces each of these documents with a new one that has its name, and the content that the server\nhas of it. First, whatever its status, its content and chunks are saved on this machine; afterwards,\nchunks that were added, edited, disabled or removed by hand are put back. A document whose chunks\ncannot be read is not replaced. A chunk that was not indexed is added again at the end and then\ndeleted, unless a new one would lack its summary, attachments or edited child chunks. Nothing else\nis deleted, and disabled or archived documents are left as they are. After an interruption, the same\ncommand continues.",
   parallel: true,
   params: healParams,
   returns: onTerminal(changeResults, madeThere),

@@ -59,10 +59,14 @@ export async function updateStored(update: Update, context: Context): Promise<un
   if (lost.length === 0) return response;
   const { dataset_id, document_id, segment_id } = update;
   const show = commandLine("kb chunk show", [dataset_id, document_id, segment_id]);
-  throw new CliError("remote-failed", `the server did not store as sent: ${lost.join(", ")}`, {
-    sideEffect: "applied",
-    hint: `to see the chunk: ${show}`,
-  });
+  throw new CliError(
+    "remote-failed",
+    `the server did not store these fields as sent: ${lost.join(", ")}`,
+    {
+      sideEffect: "applied",
+      hint: `to see the chunk: ${show}`,
+    },
+  );
 }
 
 /** The fields of an update that the stored chunk has not. */

@@ -168,7 +168,7 @@ async function versionFor({ like, server_version: given }: RuleInput, context: C
   const version = given ?? server?.version ?? newestServer;
   const seen = seenVersion(version);
   if (seen !== version)
-    await context.notice(`version ${version} was not seen; texts are split as by ${seen}`);
+    await context.notice(`version ${version} was not tested; texts are split as by ${seen}`);
   return version;
 }
 

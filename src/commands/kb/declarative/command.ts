@@ -65,7 +65,7 @@ export const kbApply = task({
   meant: ["deploy"],
   summary: "Create or update a knowledge base from a file",
   about:
-    "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation, as are chunks changed by hand with --rewrite.",
+    "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted. Documents are deleted only with prune,\nand more than max_delete (default 20%) only after confirmation. --rewrite asks before it loses\nmanual changes to chunks.",
   parallel: true,
   params: { file: kbFile, rewrite: updateKnowledgeBase.params.rewrite, ...transferFlags },
   namesFiles: true,

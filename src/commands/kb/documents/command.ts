@@ -41,7 +41,7 @@ export const docList = task({
   tool: {},
   summary: "List the documents of a knowledge base, newest first",
   about:
-    "Metadata fields are columns, too. One with the name of another column is doc_metadata.NAME; a name\nwith spaces is in quotes in a condition. --where compares numbers and times (in UTC) as such, and\nreads all documents: `wf help conditions` describes it.",
+    "Metadata fields are columns, too. A field with the name of another column is doc_metadata.NAME; in a\ncondition, quote a name with spaces. --where compares numbers and times (in UTC) as such, and\nreads all documents: `wf help conditions` describes it.",
   params: listParams,
   returns: listDocuments.returns,
   pages: true,

@@ -84,8 +84,8 @@ async function checkRename(
 /** Rows are sent side by side, and a document cannot take a name before another one has lost it. */
 const dependentRows = (name: string): CliError =>
   usage(
-    `swaps or chains names: a document gets the name ${JSON.stringify(name)}, or has a name, that belongs to another row`,
-    "rename these documents to names that none has, then with a second file to the intended ones",
+    `swaps or chains names: the new name ${JSON.stringify(name)}, or the current one, belongs to another row`,
+    "rename these documents to unused names first, then to the intended ones with a second file",
   );
 
 /** Reads the document and what of it would be lost. */

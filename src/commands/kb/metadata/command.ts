@@ -28,7 +28,7 @@ export const metadataSet = task({
   tool: {},
   summary: "Set metadata values of documents",
   about:
-    "Other values are kept unless --replace is set. The field determines the type of a value.\n\n--each takes a file with the column document and a column for each field; an empty cell keeps the\nvalue. A column unset has the name of a field to clear, and in JSON Lines a list of them. A field\nwith the name of an argument is set in a column set, as field=value.",
+    "Other values are kept unless --replace is set. The field determines the type of a value.\n\n--each takes a file with the column document and a column for each field; an empty cell keeps the\nvalue. The column unset names a field to clear, or in JSON Lines a list of fields. If a field has the\nname of an argument, set it in the column set, as field=value.",
   params: metadataSetParams,
   returns: setDocumentMetadata.returns,
   sends: [listMetadataFields, getDocument],

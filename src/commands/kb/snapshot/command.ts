@@ -84,7 +84,7 @@ export const exportParams = {
     required,
     placeholder: "dir",
   }),
-  no_chunks: local.flag("Leave out the chunks, which cost a request for each document"),
+  no_chunks: local.flag("Skip chunks, which saves one request per document"),
 };
 
 export const kbExport = task({
@@ -122,7 +122,7 @@ export const kbImport = task({
   action: "import {dir}",
   summary: "Create a knowledge base from an export",
   about:
-    "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are skipped unless they are in error. One of the same name and other\ncontent is replaced; before changes of its chunks by hand are lost, it names them and asks. Permissions for selected members\nare not imported; the copy is private to its owner.",
+    "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are skipped unless they are in error. A document with the same name\nand other content is replaced; if manual changes to its chunks would be lost, the command lists them\nand asks first. Permissions for selected members are not imported; the copy is private to its owner.",
   parallel: true,
   params: importParams,
   returns: madeThere,

@@ -71,7 +71,9 @@ export async function* outputOf(
     const exit = await child.exit;
     if (signal.aborted) throw abortError();
     if (hangs.signal.aborted && hasEnded)
-      await notice(`${command} has ended; what it started holds its output and is stopped`);
+      await notice(
+        `${command} has exited; a process that it started holds its output open and is stopped`,
+      );
     else if (hangs.signal.aborted)
       throw sourceError(`${command} wrote nothing for ${IDLE_MS / 1000} s`);
     if (exit === 0) return;

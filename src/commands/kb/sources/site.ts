@@ -89,7 +89,7 @@ export function siteSource(address: string, context: Context, options: SourceOpt
         if (left.size === 0 || (!isFirst && context.options.dryRun)) break;
         if (!isFirst) {
           await context.notice(
-            `looking at ${counted(left.size, "missing page")} again in ${DEPLOY_MS / 1000} s`,
+            `checking ${counted(left.size, "missing page")} again in ${DEPLOY_MS / 1000} s`,
           );
           await context.pause(DEPLOY_MS);
         }
@@ -105,7 +105,7 @@ export function siteSource(address: string, context: Context, options: SourceOpt
 }
 
 const notTaken = (urls: readonly string[]): string =>
-  `not the host of the site: ${counted(urls.length, "page")} not taken, such as ${urls[0]}`;
+  `not on the host of the site: ${counted(urls.length, "page")} skipped, such as ${urls[0]}`;
 
 /** Do two addresses of one path lead to one page by redirects? */
 async function areOnePage(one: string, other: string, { look }: SitePages) {

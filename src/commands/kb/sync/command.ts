@@ -136,8 +136,8 @@ export const syncHistoryParams = { source: local.text("Only this source of a fil
 export const kbSyncHistory = task({
   command: "kb sync history",
   action: "show earlier syncs",
-  summary: "Show earlier syncs of files of sources, the latest first",
-  about: "The last 1,000 syncs of this machine that `kb sync --config` ran.",
+  summary: "Show earlier runs of `kb sync --config`, latest first",
+  about: "Shows the last 1,000 syncs that `kb sync --config` ran on this machine.",
   params: syncHistoryParams,
   returns: list("", "at source:name kb result seconds note"),
   effect: "reads",

@@ -15,28 +15,30 @@ export const evalParams = {
   questions: local.file("File of questions and expectations, - for stdin", {
     placeholder: "questions",
   }),
-  queries: local.file("The same as a flag, as BEIR names it"),
+  queries: local.file("The file of questions, as BEIR names it"),
   qrels: local.file("Grades of documents by question (TREC or BEIR)"),
-  document_field: local.text("Metadata field that names documents, too"),
-  relevant_from: local.integer("Least relevant grade (default 1)", { range: [1, 1000] }),
+  document_field: local.text("Metadata field that also names documents"),
+  relevant_from: local.integer("Lowest relevant grade (default 1)", {
+    range: [1, 1000],
+  }),
   ...searchFlags,
   retrieval_model: local.json("Search settings (default: the knowledge base's)", {
     shape: retrievalShape,
   }),
-  app: local.text("Measure also what an application finds", { placeholder: "name" }),
+  app: local.text("Also measure what an application finds", { placeholder: "name" }),
   matrix: local.text(
     "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
     { many: true },
   ),
   rerank_model: local.text("Rerank model (default: the only one)"),
-  k: local.text("Numbers of top documents, e.g. 1,3,5"),
+  k: local.text("Values of k (top documents), e.g. 1,3,5"),
   failures: local.flag("List questions that failed"),
   baseline: local.file("Compare with a file of --save; exit 14 if worse"),
-  measure: local.text("Compared metric (default: nDCG@k)"),
+  measure: local.text("Metric to compare (default: nDCG@k)"),
   level: local.number("Rate of false alarms (default 0.05)", {
     range: [0.0001, 0.5],
   }),
-  strict: local.flag("Exit 14 also if a fall may be chance"),
+  strict: local.flag("Also exit 14 if a decline may be chance"),
   save: local.text("Save the evaluation to this file, for --baseline", {
     isOutputPath: true,
   }),
@@ -57,7 +59,7 @@ export const kbEval = task({
   meant: ["evaluate", "benchmark"],
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
-    'Questions are JSON Lines, CSV or a YAML list with the fields question; documents (names, IDs or paths, in\nCSV separated by ;; or grades: {"a.md": 2}), text (in a chunk) or passages (quoted texts, half in a\nchunk); max_rank (the last rank that will do), filter and id; or BEIR and TREC files, or tests of a\nsuite (YAML) with a search here. "documents": [] means that finding nothing is right.\n\nFigures, also of --fail-if, are recall@k, precision@k, hit_rate@k, ndcg@k, map, mrr, context_chars,\nlatency_p50, latency_p95, failed (searches) and missed (questions); with --baseline changes:\n\'mrr.change<-0.02\'. --k is 1, 3, 5 and 10 by default, and those of conditions.',
+    'Questions are JSON Lines, CSV or a YAML list. Each has a question and what to find: documents\n(names, IDs or paths, separated by ; in CSV, or grades: {"a.md": 2}), text (in a chunk) or passages\n(quotes, half of one in a chunk); optional are id, filter and max_rank (the last rank that counts).\n"documents": [] expects no results. BEIR and TREC files and YAML suites that search here also work.\n\nFigures, also for --fail-if: recall@k, precision@k, hit_rate@k, ndcg@k, map, mrr, context_chars,\nlatency_p50, latency_p95, failed (searches), missed (questions); with --baseline also changes:\n\'mrr.change<-0.02\'. By default, --k is 1, 3, 5, 10 and the numbers in conditions.',
   parallel: true,
   params: evalParams,
   returns: { ...report, texts: ["trec"] },

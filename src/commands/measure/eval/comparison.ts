@@ -181,7 +181,7 @@ export function neededNotes(needed: SettingsComparison["needed"]): string[] {
   );
   return known.length === 0
     ? []
-    : [`questions that tell a difference of ${known.join(", ")} (4 of 5 times)`];
+    : [`questions needed to detect a difference of ${known.join(", ")} (4 of 5 times)`];
 }
 
 const verdictTones = {

@@ -18,11 +18,11 @@ export const questionsParams = {
   }),
   from: local.choice(
     ["passages", "annotations", "dislikes"],
-    "What is asked about (default passages)",
+    "Where the questions come from (default passages)",
   ),
   count: local.integer("Number of questions (default 50)", { range: [1, 10_000] }),
   seed: local.integer("Choice of passages (default 1)", { range: [0, 4_294_967_295] }),
-  prompt: local.text("Text file of what the application is told, with {{passage}}", {
+  prompt: local.text("Text file with the prompt for the application, which contains {{passage}}", {
     placeholder: "file",
   }),
   review: local.flag("Prompt for each question: keep, change or drop it"),
@@ -34,7 +34,7 @@ export const kbQuestions = task({
   meant: ["generate"],
   summary: "Generate questions for `kb eval` and `kb tune`, and review them",
   about:
-    "An application of the platform writes a question about each of a sample of passages, which becomes the\njudgement. Documents are drawn in turn; longer chunks are more likely. Questions that copy their passage or\nask nearly the same as another one are skipped. Half of the documents are for tuning, half for the\nproof (field part). After a kill the same command asks only for what it has no answer to.\n\n--from annotations and dislikes take real questions, with what a search finds as a proposed passage.\nA file that exists is not overwritten: with --review its questions are reviewed, and written after each.",
+    "Draws a sample of passages. An application of the platform writes a question about each, and the\npassage becomes its expected answer. Documents are drawn in turn; longer chunks are more likely.\nQuestions that copy their passage, or are nearly the same as another one, are skipped. Half of the\ndocuments are for tuning, half for the proof (field part). After a kill, the same command asks only\nabout the passages that the application has not answered yet.\n\n--from annotations and --from dislikes take real questions, and propose as the passage what a search\nfinds. An existing file is not overwritten: --review prompts for its questions, and saves each reply.",
   parallel: true,
   params: questionsParams,
   returns: report,

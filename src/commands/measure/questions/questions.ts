@@ -108,7 +108,10 @@ async function* fromPassages(input: AskInput, context: Context): AsyncGenerator<
       ? PROMPT
       : new TextDecoder().decode(await readInput(input.prompt, host));
   if (!prompt.includes("{{passage}}"))
-    throw usage(`${input.prompt} has no {{passage}}`, "it stands where the passage is put");
+    throw usage(
+      `${input.prompt} has no {{passage}}`,
+      "write {{passage}} where the passage belongs",
+    );
   // Some are skipped, and replaced by others.
   const most = count + Math.ceil(count / 2);
   const documents = (await collect(countedDocuments(dataset_id, context)))

@@ -65,7 +65,7 @@ export async function realQuestions(
   }
   if (skipped > 0)
     await context.notice(
-      `skipped ${counted(skipped, "question")} that nothing answers, or that cannot be used`,
+      `skipped ${counted(skipped, "question")} that no search answers, or that cannot be used`,
     );
   await context.notice("the passages are proposals: review them with --review");
   return made;

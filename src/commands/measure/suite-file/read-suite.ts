@@ -240,7 +240,7 @@ function contextOf(levels: readonly (SuiteValues | undefined)[], searched: reado
     if (!all) return [];
     const { at_least: atLeast = 1, documents = searched } = all;
     if (documents.length > 0) return [{ measure, atLeast, documents }];
-    throw mistake(all.from, `context_${measure} has no documents, nor has search`);
+    throw mistake(all.from, `context_${measure} has no documents, and neither has search`);
   });
 }
 

@@ -25,7 +25,7 @@ export const resultParams = {
   save: local.text("Save the results to this file, for --baseline", {
     isOutputPath: true,
   }),
-  history: local.text("Directory of results to which these are added", { placeholder: "dir" }),
+  history: local.text("Directory to which these results are added", { placeholder: "dir" }),
   junit: local.text("JUnit report to write, one case per test", {
     isOutputPath: true,
     meant: ["--reporter"],
@@ -53,11 +53,11 @@ export const testRunParams = {
   confirm: local.integer("How often a test that fails is asked again (default 5)", {
     range: [0, 1000],
   }),
-  against: local.text("Ask this application, version or profile:NAME in turn", {
+  against: local.text("Compare with this application, version or profile:NAME, asked in turn", {
     placeholder: "what",
   }),
   allow_run: local.flag("Run the programs that checks of the suites name"),
-  fail_fast: local.flag("Ask nothing more after the first failure", { meant: ["--bail", "-x"] }),
+  fail_fast: local.flag("Stop asking after the first failure", { meant: ["--bail", "-x"] }),
   shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),
   reuse: local.text("Take answers from these results of --save", {
     placeholder: "file",
@@ -76,7 +76,7 @@ export const testRun = task({
   meant: ["evaluate", "eval"],
   summary: "Run suites of tests against applications",
   about:
-    "A suite has tests: questions to an application and what is expected of the answers. Its keys: `wf test schema`,\n`wf help conditions`. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline or --against it\nexits with 14 if the suite as a whole or a test passes less often than chance explains, or a test is gone.\nTests that miss what they passed are asked again first.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and asks nothing twice whose\nanswer it has recorded. -o jsonl prints each result as soon as it is known.",
+    "A suite has tests: questions to an application and what is expected of the answers. Its keys:\n`wf test schema`, `wf help conditions`. --app is the application for suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline or --against\nit exits with 14 if the suite as a whole or a test passes less often than chance explains, or a test\nis gone. Tests that fail now and passed before are run again first.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and never asks again what\nhas a recorded answer. -o jsonl prints each result as soon as it is known.",
   parallel: true,
   params: testRunParams,
   namesFiles: true,
@@ -135,16 +135,16 @@ export const testMerge = task({
 
 export const testPlanParams = {
   suites: testRunParams.suites,
-  baseline: local.text("Take the shares of passes from these results of --save", {
+  baseline: local.text("Take the pass rates from these results of --save", {
     placeholder: "file",
   }),
-  rate: local.number("Share of passes of tests without results (default 0.9)", { range: [0, 1] }),
+  rate: local.number("Assumed pass rate of tests without results (default 0.9)", { range: [0, 1] }),
   repeat: local.integer("Show the power of these repeats instead", { range: [1, 1000] }),
   confirm: local.integer("With --repeat: how often a test is asked again (default 5)", {
     range: [1, 1000],
   }),
   level: resultParams.level,
-  power: local.number("Chance with which a change is to be found (default 0.8)", {
+  power: local.number("Probability of finding a change (default 0.8)", {
     range: [0.1, 0.999],
   }),
 } as const;
@@ -155,7 +155,7 @@ export const testPlan = task({
   meant: ["validate", "lint"],
   summary: "Show how many repeats a comparison needs",
   about:
-    "For a fall of all tests by 10 or 20 points, and of one test from 100 % to 50 % or to 0 %: the fewest\n--repeat and --confirm with which `wf test run --baseline` or --against finds it with that chance. Sends nothing.",
+    "Shows the lowest --repeat and --confirm with which `wf test run --baseline` or --against finds a fall\nwith the probability --power: of all tests by 10 or 20 points, and of one test from 100 % to 50 % or\nto 0 %. Sends nothing.",
   params: testPlanParams,
   returns: report,
   sends: [],
@@ -179,7 +179,7 @@ export const testScore = task({
   action: "judge answers again",
   summary: "Judge the answers of an earlier run again",
   about:
-    "Applies the conditions, expected answers and judges of the suites, as they are now, to the answers in\nthe results. Nothing is sent but what judges are asked. Same report and exit code as `wf test run`.\nConditions about nodes, and searches, keep their results; a new one makes its test an error (10).",
+    "Applies the conditions, expected answers and judges of the suites, as they are now, to the answers in\nthe results. Sends only the requests to judges. Same report and exit code as `wf test run`.\nConditions about nodes, and searches, keep their results; a new one makes its test an error (10).",
   parallel: true,
   params: testScoreParams,
   namesFiles: true,

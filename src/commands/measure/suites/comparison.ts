@@ -253,8 +253,8 @@ export function comparisonNotes(compared: SuiteComparison, level: number): strin
   );
   const added = tests.filter(({ verdict }) => verdict === "new").map(({ name }) => name);
   return [
-    `${isWorse ? "the suite is worse" : "no decline of the suite is seen"}: ${suiteText(compared)}`,
-    `a false alarm has a chance of at most ${Number((level * 100).toPrecision(3))} %, ${timesTexts[times]}`,
+    `${isWorse ? "the suite is worse" : "no decline of the suite was found"}: ${suiteText(compared)}`,
+    `the chance of a false alarm is at most ${Number((level * 100).toPrecision(3))} %, ${timesTexts[times]}`,
     ...(reduced > 0
       ? [`the runs of ${counted(reduced, "test")} gave the same answer and count once`]
       : []),
@@ -288,16 +288,15 @@ function neededNote(compared: SuiteComparison, level: number): string[] {
     return `by ${drop * 100} points ${repeat === undefined ? "more than 1000 repeats" : `--repeat ${repeat}`}`;
   });
   return [
-    `to tell more of ${counted(open, "test")}: --repeat ${needed.repeat} --confirm ${needed.confirm} finds a fall of one test to 50 % in ${POWER * 100} % of cases, with as many repeats before`,
-    `a fall of all tests needs for that: ${falls.join(", ")}`,
+    `to decide ${counted(open, "test")}: --repeat ${needed.repeat} --confirm ${needed.confirm} finds a fall of one test to 50 % in ${POWER * 100} % of cases, if the baseline has as many repeats`,
+    `to find a fall of all tests as often: ${falls.join(", ")}`,
   ];
 }
 
 const timesTexts: Readonly<Record<SuiteComparison["times"], string>> = {
   interleaved: "as both were asked in turn",
   history: "with the differences between earlier runs",
-  assumed:
-    "if nothing but the application has changed since: --history or --against tell that apart",
+  assumed: "if only the application has changed since (--history or --against can tell)",
 };
 
 /** Which figure has moved; a claim only where both were asked in turn. */
@@ -312,5 +311,7 @@ function shiftNote(
   if (!ratio) return [`${medians} (asked at different times, so nothing is claimed)`];
   const [low, high] = [ratio.low.toFixed(2), ratio.high.toFixed(2)];
   const isMoved = ratio.low > 1 || ratio.high < 1;
-  return [`${medians}; ${isMoved ? "" : "no difference is seen, "}${low} to ${high} times (95 %)`];
+  return [
+    `${medians}; ${isMoved ? "" : "no difference was found, "}${low} to ${high} times (95 %)`,
+  ];
 }

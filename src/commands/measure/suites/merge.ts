@@ -32,7 +32,9 @@ export async function* run(
   const tests = interleaved(inOrder.map((each) => each.tests));
   const isReused = tests.some(({ results }) => results.some(({ reused }) => reused));
   if (isReused && (input.baseline ?? input.history) !== undefined)
-    throw usage("answers of --reuse are no new observations, so nothing is compared with them");
+    throw usage(
+      "reused answers are not new observations, so --baseline and --history do not take them",
+    );
   for (const { results } of tests) for (const row of results) yield { row };
   const [first] = inOrder;
   if (!first) return;

@@ -81,7 +81,7 @@ export async function* run(
           `false alarms in at most ${level * 100} %; the runs come on top of as many for the baseline`,
           ...(known.size > 0
             ? []
-            : [`assumes that ${rate * 100} % of runs pass: --baseline tells`]),
+            : [`assumes that ${rate * 100} % of runs pass; --baseline uses measured rates`]),
         ],
       },
     ],

@@ -180,7 +180,7 @@ function testsSection(
       ...notesOf(run),
       ...(hasRepeats
         ? [
-            "95 % interval: in 95 of 100 cases it contains the share of passes that endless repeats would have (score interval by Wilson)",
+            "95 % interval: in 95 of 100 cases it contains the share of passes that unlimited repeats would have (score interval by Wilson)",
           ]
         : []),
       ...(histories.size > 0

@@ -124,7 +124,7 @@ export async function armsOf(
     throw usage(`${arms.length} arms; the limit is ${MAX_ARMS}`, "use fewer values in --arms");
   if (arms.length > 0) return arms;
   throw usage(
-    "nothing to tune: no arm differs from the settings of today",
+    "nothing to tune: no arm differs from the current settings",
     "write arms with --arms, such as other sizes of chunks: `- { max_tokens: [256, 512] }`",
   );
 }

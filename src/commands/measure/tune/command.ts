@@ -30,14 +30,22 @@ export const tuneParams = {
   arms: local.text("YAML list of settings to try (default: what the index allows)", {
     placeholder: "file",
   }),
-  measure: local.choice(measures, "What is compared within the context of today (default recall)"),
+  measure: local.choice(
+    measures,
+    "Metric to compare at the current context length (default recall)",
+  ),
   level: evalParams.level,
   seed: local.integer("Order of the questions (default 1)", { range: [0, 4_294_967_295] }),
-  max_requests: local.integer("Most searches to send", { range: [1, 10_000_000] }),
-  max_minutes: local.number("Minutes after which nothing more is sent", { range: [0.01, 100_000] }),
-  max_embedded: local.integer("Most characters to embed in temporary knowledge bases", {
-    range: [0, 1_000_000_000_000],
+  max_requests: local.integer("Maximum number of searches to send", { range: [1, 10_000_000] }),
+  max_minutes: local.number("Minutes after which no further search is sent", {
+    range: [0.01, 100_000],
   }),
+  max_embedded: local.integer(
+    "Maximum number of characters to embed in temporary knowledge bases",
+    {
+      range: [0, 1_000_000_000_000],
+    },
+  ),
   apply: local.flag("Change the search settings if others are proven better"),
   save: local.text("Write settings that are proven better to this file, for kb apply", {
     isOutputPath: true,
@@ -52,7 +60,7 @@ export const kbTune = task({
   meant: ["optimize", "improve"],
   summary: "Find better search settings, and prove them on held-out questions",
   about:
-    "Questions are those of `kb eval`. Half of them, chosen by a hash or by their field part (tune, proof),\nfinds the best settings by successive halving; the others judge it against the settings of today:\nbetter, keep what you have, or inconclusive. All are compared at the same average length of context:\nof each list only as many characters count as the settings of today return.\n\nAn arm has settings of --matrix, or a chunking rule: max_tokens, chunk_overlap, separator, child_ of\neach. Rules are tried in temporary knowledge bases, which are removed at the end; after\na kill the same command continues, and any other run of `kb tune` for this base removes them.",
+    "Questions are those of `kb eval`. Half of them, chosen by a hash or by their field part (tune,\nproof), find the best settings by successive halving; the others compare these with the current\nsettings: better, keep what you have, or inconclusive. All settings are compared at the same average\nlength of context: each list of results is cut to as many characters as the current settings return.\n\nAn arm combines search settings, as in `kb eval --matrix`, or parts of a chunking rule: max_tokens,\nchunk_overlap and separator, also of child chunks (child_…). Rules are tried in temporary knowledge\nbases, which are removed at the end. After a kill, the same command continues; any other run of\n`kb tune` for this knowledge base removes them.",
   parallel: true,
   params: tuneParams,
   returns: report,

@@ -133,7 +133,7 @@ function withinEmbedded(kb: KnowledgeBase, arms: readonly Arm[], most: number | 
   const isKnown = typeof characters === "number";
   if (!isKnown && most !== undefined)
     throw refused(
-      "the server does not tell how many characters the documents have",
+      "the server does not report how many characters the documents have",
       "omit --max-embedded",
     );
   const kept = new Set<string>();

@@ -21,7 +21,7 @@ export function planReport(plan: TunePlan): Report {
   const rounds = roundsOf(arms.length - 1, parts.tune.length);
   const steps = [
     ...rounds.map((round) => [counted(round.arms, "arm"), round.questions] as const),
-    ["proof: the best one and the settings of today", parts.proof.length] as const,
+    ["proof: the best arm and the current settings", parts.proof.length] as const,
   ];
   const section = {
     title: `${kb.name}: ${counted(arms.length - 1, "arm")}, ${costText(plan)}`,
@@ -149,7 +149,7 @@ function verdictSection(tuning: Tuning, needed: ReturnType<typeof neededInAll>):
 
 /** Why the verdict is what it is, and what follows. */
 function reasons({ plan, input, finding, applied }: Tuning): string[] {
-  if (!finding) return ["the minutes are over; the same command with more of them continues"];
+  if (!finding) return ["--max-minutes is used up; the same command with a higher limit continues"];
   const { winner, comparison, verdict } = finding;
   const tuned = counted(plan.parts.tune.length, "question");
   if (!comparison) return [`no other settings looked better on the ${tuned} to tune with`];
@@ -201,7 +201,7 @@ function armSection({ plan, input, finding, characters, trial }: Tuning): Sectio
       ];
     }),
     notes: [
-      "lists are cut so that all settings return texts of the same average length: that of today",
+      "lists are cut so that all settings return texts of the same average length as the current ones",
       "the best figure on the tuning questions is partly chance, so the proof uses questions that were held out",
     ],
   };

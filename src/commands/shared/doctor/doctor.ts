@@ -181,7 +181,7 @@ function checkVersion(serverVersion: string | undefined): CheckResult {
     );
   }
   if (!atLeast(newestServer, serverVersion)) {
-    const next = `newer than ${newestServer}, the newest that was tried: what it refuses, how it splits texts and the order of its events are not proven`;
+    const next = `newer than ${newestServer}, the newest tested version: what it rejects, how it splits texts and the order of its events may differ`;
     return warning("server", `version ${serverVersion}`, next);
   }
   if (atLeast(serverVersion, REQUIRED_VERSION)) return ok("server", `version ${serverVersion}`);

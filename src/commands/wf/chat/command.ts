@@ -82,7 +82,7 @@ export const chat = task({
   action: "hold conversation",
   summary: "Chat with a chat application in the terminal",
   about:
-    "Prompts for a message, streams the reply, and so on; Ctrl-C stops a reply, a second one leaves;\nCtrl-D or /exit ends the conversation and prints the command that continues it. Required inputs of the application are asked for first. `wf chat send`\nsends a single message, `wf chat stop` stops a reply.",
+    "Prompts for messages and streams the replies. Ctrl-C stops a reply, a second Ctrl-C leaves. Ctrl-D or\n/exit ends the conversation and prints the command that continues it. Required inputs of the\napplication are asked for first. `wf chat send` sends a single message, `wf chat stop` stops a reply.",
   params: conversationParams,
   returns: pastEvents,
   output: () => textChunks,
@@ -98,7 +98,7 @@ export const chatSend = task({
   meant: ["ask", "chat-messages"],
   summary: "Send a message to a chat application",
   about:
-    "Streams the text of the reply; -o json prints the response when it is complete, -o jsonl the events.\nIf the connection is lost, the rest of a chatflow comes from its run; other applications lose what they\nhad not sent (13). The message is never sent twice. Sources, and the command that continues the\nconversation, are printed to stderr. Exits with code 9 if the model fails, 7 if it limits its rate.",
+    "Streams the text of the reply; -o json prints the response when it is complete, -o jsonl the events.\nIf the connection is lost, the rest of a chatflow's reply is read from its run; for other applications\nit is lost (13). The message is never sent twice. Sources, and the command that continues the\nconversation, are printed to stderr. Exits with code 9 if the model fails, 7 if it limits its rate.",
   params: chatParams,
   returns: pastEvents,
   output: (input, format) => replyOutput(input, format, sendMessageBlocking.returns),

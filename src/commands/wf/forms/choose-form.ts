@@ -56,21 +56,23 @@ export async function chooseForm(
     if (typed === NEWEST) return form.token;
   }
   const [first, ...others] = forms;
-  const whose = run === undefined ? "no paused run has a form" : `run ${run} waits for no form`;
+  const whose =
+    run === undefined ? "no paused run has a form" : `run ${run} is not waiting for a form`;
   if (!first)
     throw notFound(
       `${whose} that can be submitted here`,
       `all forms of this application: ${list}; --app selects another`,
     );
   if (run !== undefined && others.length === 0) return first.token;
-  if (!asks) throw refused(`run ${run} waits for ${forms.length} forms`, `their tokens: ${list}`);
+  if (!asks)
+    throw refused(`run ${run} is waiting for ${forms.length} forms`, `their tokens: ${list}`);
   const { timeText } = context.options;
   const choices = forms.map(({ node, by, expires, run: id, token }) => {
     const until = expires === null ? undefined : `until ${timeText(new Date(expires * 1000))}`;
     const parts = [node, `run ${id.slice(0, 8)}`, by, until];
     return { label: parts.filter(Boolean).join("  "), names: [token], value: token };
   });
-  await context.promptLine("Forms that wait, of the newest run first:");
+  await context.promptLine("Waiting forms, newest run first:");
   return askChoice("Form", choices, context);
 }
 

@@ -71,7 +71,7 @@ export async function openTraces({ otlp, with_detail }: TracesInput, context: Co
       const more = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : "";
       if (ids.length > 0)
         await context.notice(
-          `${counted(ids.length, "run")} without spans of nodes, because no recording of them is on this machine: ${named}${more}`,
+          `${counted(ids.length, "run")} without spans of nodes, because this machine has no recording of them: ${named}${more}`,
         );
       if (rejected > 0)
         throw new CliError("partial", `the collector rejected ${counted(rejected, "span")}`, {

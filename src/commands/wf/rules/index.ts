@@ -6,7 +6,7 @@ import type { ChosenArgument, CommandRules } from "../../task/command-rules.ts";
 const aRun = {
   params: ["workflow_run_id"],
   kind: "any",
-  help: "last is the newest; a terminal asks for it",
+  help: "last is the newest; prompts on a terminal",
   choose: async (typed, chosen, context) =>
     (await import("../runs/index.ts")).chooseRun(typed, chosen, context),
 } satisfies Omit<ChosenArgument, "command">;
@@ -15,7 +15,7 @@ const aRun = {
 const aForm = {
   params: ["form_token"],
   kind: "any",
-  help: "last is that of the newest run, a run ID that of this run; a terminal asks for it",
+  help: "last is the form of the newest run, a run ID the form of that run; prompts on a terminal",
   choose: async (typed, chosen, context) =>
     (await import("../forms/index.ts")).chooseForm(typed, chosen, context),
 } satisfies Omit<ChosenArgument, "command">;

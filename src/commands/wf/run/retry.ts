@@ -134,6 +134,6 @@ function withFileHint(error: unknown, id: string, { uploaded }: Resent): unknown
   if (!(error instanceof CliError) || !/Invalid upload file/i.test(error.message)) return error;
   const input = uploaded.map((name) => `${name}=@path`);
   return error.with({
-    hint: `the server has an uploaded file no longer; send it again: ${commandLine("wf retry", [id], { input })}`,
+    hint: `the server no longer has an uploaded file; send it again: ${commandLine("wf retry", [id], { input })}`,
   });
 }

@@ -68,7 +68,7 @@ export const workflowStats = task({
   meant: ["metrics", "statistics"],
   summary: "Show statistics about the runs of the workflow",
   about:
-    "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares,\ntimes and tokens are of runs that have ended; percentiles use the nearest rank. Runs that were\npaused are in no time: the server does not store how long they waited. The preceding period of the same length is read for comparison.\n\nA terminal shows one screen, with hours, days or months only if --by asks for them; -o wide shows all\ntables.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",
+    "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares,\ntimes and tokens are of runs that have ended; percentiles use the nearest rank. Times exclude runs\nthat were paused: the server does not store how long they waited. The preceding period of the same\nlength is read for comparison.\n\nA terminal shows one screen, with hours, days or months only if --by asks for them; -o wide shows all\ntables.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",
   params: statsParams,
   returns: { ...report, texts: ["openmetrics"] },
   wraps: listWorkflowLogs,

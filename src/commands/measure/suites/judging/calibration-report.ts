@@ -113,7 +113,7 @@ function figureSection(data: CalibrationData): Section {
       ...(kappa ? [] : ["kappa needs good and bad answers, and verdicts of both kinds"]),
       ...(threshold
         ? [
-            `at_least is ${at_least}; ${best} fits these answers best, and its kappa judges each by what fits the others`,
+            `at_least is ${at_least}; ${best} fits these answers best; its kappa judges each answer by the threshold that fits the others`,
           ]
         : []),
       ...(tokens > 0 ? [`the judge used ${counted(tokens, "token")}`] : []),
