@@ -21,10 +21,7 @@ export interface OfferedApplication {
   readonly tool: string;
 }
 
-/**
- * Reads the applications of the profile, or the one of the command line or the environment. Those that
- * cannot be read are named in a notice. Throws the first error if none can be read.
- */
+/** Reads the applications to offer; a notice names those that cannot be read. Throws if none can be read. */
 export async function readOffered(
   runner: CommandRunner<Context>,
   permit: CallScope["permit"],

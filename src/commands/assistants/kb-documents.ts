@@ -13,13 +13,6 @@ import { getKnowledgeBase } from "../../operations/knowledge.ts";
 import { requirePermission } from "./permissions.ts";
 import type { Permissions } from "./permissions.ts";
 
-/** A chunk as a reader sees it. */
-export interface ReadChunk {
-  readonly id: string;
-  readonly position: number | null;
-  readonly text: string;
-}
-
 /** Values of a command; `kb` is the name or ID of a knowledge base. */
 type CommandValues = Readonly<Record<string, unknown>> & { readonly kb?: string };
 
@@ -72,7 +65,7 @@ export function documentsOf({ runner, commands, permit, allowed }: DocumentSetti
 }
 
 /** A chunk of the server; a question with its answer is one text. */
-export const readChunk = (chunk: unknown): ReadChunk => ({
+export const readChunk = (chunk: unknown) => ({
   id: asText(valueAt(chunk, "id")),
   position: numberAt(chunk, "position"),
   text: [valueAt(chunk, "content"), valueAt(chunk, "answer")]

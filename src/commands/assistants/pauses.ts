@@ -85,10 +85,7 @@ const shownQuestion = ({ text, inputs, actions }: OpenQuestion): string =>
     `actions: ${actions.map(({ id, title }) => `${id} (${title})`).join(", ")}`,
   ].join("\n");
 
-/**
- * Asks the user of the client with a form of the client; undefined if the form has inputs that no
- * client can show, such as files.
- */
+/** Asks the user with a form of the client; undefined for inputs that no client can show, such as files. */
 export async function questionFor(
   { app, runId, forms }: PausedRun,
   mint: (state: QuestionState) => Promise<string>,

@@ -193,10 +193,7 @@ export const appOf = (
   return typeof app === "string" ? app : applications[0]?.app;
 };
 
-/**
- * Continues with the reply of the user if this request brings one; the run was started by an earlier
- * request and is never started again.
- */
+/** Continues with the reply of the user, if this request brings one; a run is never started again. */
 async function answeringUser(call: RunCall, begin: () => RunResult): RunResult {
   const { app, request, setting } = call;
   const state = request.state() as QuestionState | undefined; // signed by this process
@@ -285,10 +282,7 @@ const HEARTBEAT = 5000;
 /** The end of a run that was watched; without an outcome, there is no run behind the reply. */
 type FollowedRun = Awaited<ReturnType<typeof watchRun>>;
 
-/**
- * Reads the events of a run to their end and reports its progress: the seconds since its start, with the
- * node that runs.
- */
+/** Reads the events of a run to their end and reports the seconds since its start and the node that runs. */
 async function watchRun<R extends { readonly outcome?: RunOutcome | undefined }>(
   events: EventBatches<R>,
   { progress }: Pick<ClientRequest, "progress">,

@@ -20,10 +20,7 @@ const pages: Readonly<Record<string, string>> = {
   "references/patterns.md": patterns,
 };
 
-/**
- * Writes the skill to a directory of skills. Throws `usage`, before anything is written, if a file is
- * there with other content that may not be overwritten.
- */
+/** Writes the skill. Throws `usage`, before anything is written, for a file with other content. */
 export async function* run(
   { directory, overwrite = false }: Input<typeof skillParams>,
   { host: { files }, summary }: Context,

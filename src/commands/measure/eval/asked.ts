@@ -10,10 +10,7 @@ import type { VariantResult } from "./search.ts";
 
 const defaultCutoffs = [1, 3, 5, 10];
 
-/**
- * The numbers of top documents to measure: those of --k or the usual ones, and those that conditions
- * name. Throws usage for more than the searches return.
- */
+/** The --k numbers or the usual ones, and those of conditions. Throws usage for more than the searches return. */
 export function parseCutoffs(
   { k, fail_if = [] }: Pick<Input<typeof evalParams>, "k" | "fail_if">,
   variants: readonly SearchVariant[],

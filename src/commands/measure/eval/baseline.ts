@@ -2,7 +2,6 @@ import { usage } from "../../../errors.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Section } from "../../../output/report-model.ts";
-import type { MeasuredSettings } from "./comparison.ts";
 import { prefixFor, settingsText } from "./matrix.ts";
 import { amount, figureLabel, rounded, signed } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
@@ -10,15 +9,10 @@ import type { SearchVariant } from "./matrix.ts";
 import type { VariantResult } from "./search.ts";
 
 /** One variant of an earlier evaluation, as far as it is compared; its label is the file. */
-interface EarlierVariant extends MeasuredSettings {
-  readonly variant: string;
-  readonly settings: Readonly<Record<string, unknown>>;
-  readonly means: Metrics;
-  readonly ranks: ReadonlyMap<string, number | null>;
-}
+type EarlierVariant = ReturnType<typeof readBaseline>[number];
 
 /** Parses the output of --save or `-o json`. Throws usage for anything else. */
-export function readBaseline(file: string, text: string): EarlierVariant[] {
+export function readBaseline(file: string, text: string) {
   const data = tryParseJson(text);
   const variants = isObject(data) && data["kb_eval"] === 1 ? data["settings"] : undefined;
   if (!Array.isArray(variants)) {

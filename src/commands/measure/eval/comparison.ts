@@ -52,10 +52,7 @@ export const measured = ({ variant, answers }: VariantResult): MeasuredSettings 
   ),
 });
 
-/**
- * Compares all settings of a matrix with the first of those that return as many chunks: more chunks find more
- * documents, whatever their order.
- */
+/** Compares each with the first that returns as many chunks: more chunks find more documents, in any order. */
 export function compareMatrix(
   results: readonly VariantResult[],
   options: { readonly measure: string | undefined; readonly level: number },

@@ -176,10 +176,7 @@ function topKOf({ top_k }: EvalSettings): number {
   throw invalidResponse(`retrieval_model_dict.top_k is ${value}, not a positive whole number`);
 }
 
-/**
- * Settings with a rerank model if a search reranks: without one, the server accepts the request but does
- * not rerank (server §8), so a comparison would be of equal searches.
- */
+/** Settings that rerank get a model: without one, the server accepts the request and does not rerank (server §8). */
 export async function withReranker(
   settings: EvalSettings,
   axes: readonly MatrixAxis[],

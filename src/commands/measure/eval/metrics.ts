@@ -20,9 +20,7 @@ export interface MeasuredQuestion {
   readonly seconds: number | null;
 }
 
-/**
- * Means of the metrics over the questions that have them and of the characters, and percentiles of the latencies.
- */
+/** Means of the metrics over the questions that have them and of the characters; percentiles of the latencies. */
 export function averageMetrics(
   questions: readonly MeasuredQuestion[],
   ks: readonly number[],

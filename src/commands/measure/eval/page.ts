@@ -19,16 +19,10 @@ export function evaluationPage(
 }
 
 /** A search for a question. */
-interface SearchedRow {
-  readonly label: string;
-  readonly k: number;
-  readonly answer: QuestionResult;
-  readonly found: readonly SearchRecord[];
-  readonly word: keyof typeof tones;
-}
+type SearchedRow = ReturnType<typeof rowsOf>[number];
 
 /** All searches, misses first. */
-function rowsOf(results: readonly VariantResult[]): SearchedRow[] {
+function rowsOf(results: readonly VariantResult[]) {
   const order = Object.keys(tones).toReversed();
   return results
     .flatMap(({ variant: { label }, ks, answers, records }) =>

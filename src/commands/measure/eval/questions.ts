@@ -47,12 +47,6 @@ export interface Question {
   readonly line: number;
 }
 
-/** The questions of a file in order, and the columns that are not used. */
-export interface QuestionFile {
-  readonly questions: readonly Question[];
-  readonly unused: readonly string[];
-}
-
 type QuestionInput = Pick<
   Input<typeof evalParams>,
   "questions" | "queries" | "qrels" | "dataset_id"
@@ -169,11 +163,7 @@ const maxLength = searchKnowledgeBase.params.query.length[1];
  * Parses CSV, JSON Lines or a list in YAML; with judgements by question (qrels), the questions are those that have some, and
  * `text` is the question where there is no other. Throws usage with the line of the problem.
  */
-export async function parseQuestions(
-  name: string,
-  bytes: Uint8Array,
-  qrels?: Qrels,
-): Promise<QuestionFile> {
+export async function parseQuestions(name: string, bytes: Uint8Array, qrels?: Qrels) {
   if (bytes.length === 0) throw unreadable(name, "no questions: the file is empty", exampleLine);
   const table = isYaml(name) ? await yamlRows(name, bytes) : await readRowFile(name, bytes);
   const given = new Map(Object.entries(columns));

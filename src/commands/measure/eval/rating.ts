@@ -26,10 +26,7 @@ interface Place {
   readonly field?: string | undefined;
 }
 
-/**
- * Resolves the documents that questions expect, by ID, name or path. Throws not-found with the missing
- * ones, unless they are allowed, and refused for an ambiguous name.
- */
+/** Resolves documents by ID, name or path. Throws not-found unless missing ones are allowed, refused if ambiguous. */
 export async function resolveExpected(
   questions: readonly Question[],
   { dataset_id, file, allowMissing, field }: Place,

@@ -128,10 +128,7 @@ function namesIn(results: readonly VariantResult[]) {
   return { metrics, figures: [...metrics, ...costs] };
 }
 
-/**
- * Labels of the variants with the highest figure; none if all are the same, or return different numbers of chunks,
- * or for costs.
- */
+/** Labels with the highest figure; none for costs, if all are equal, or if they return different numbers of chunks. */
 function best(name: string, results: readonly VariantResult[]): string[] {
   if (!isMetric(name) || !hasOneTopK(results)) return [];
   const known = results.flatMap(({ figures, variant }) => {

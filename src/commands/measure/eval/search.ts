@@ -52,10 +52,7 @@ export interface FoundRecords {
   readonly error: string | null;
 }
 
-/**
- * Searches for one question. One that the server fails or rejects is a result; throws any failure that every
- * question would have.
- */
+/** Searches for one question. A search that is rejected is a result; throws what every question would meet. */
 export async function searchRecords(
   { question, filter }: Question,
   settings: EvalSettings,
@@ -164,13 +161,7 @@ export interface SearchedItem {
 }
 
 /** What a search found. */
-export interface SearchedQuestion {
-  readonly items: readonly SearchedItem[];
-  readonly found: readonly string[];
-  readonly chunks: readonly { readonly document: string | null; readonly content: string }[];
-  /** Why the search failed; null if it succeeded. */
-  readonly error: string | null;
-}
+export type SearchedQuestion = Awaited<ReturnType<Awaited<ReturnType<typeof openQuestionSearch>>>>;
 
 /**
  * Prepares searches for questions in one knowledge base, with its own settings and `top` chunks, if
@@ -181,13 +172,13 @@ export async function openQuestionSearch(
   tests: readonly SearchingTest[],
   { dataset_id, file }: { readonly dataset_id: string; readonly file: string },
   context: Context,
-): Promise<(test: SearchingTest, top: number | undefined) => Promise<SearchedQuestion>> {
+) {
   const kb = await context.api.call(getKnowledgeBase, { dataset_id });
   const stored = { ...requireField(kb.retrieval_model_dict, "retrieval_model_dict") };
   const place = { dataset_id, file, allowMissing: true };
   const expected = await resolveExpected(tests.map(questionOfTest), place, context);
   const send = waitOnRateLimit(false, context);
-  return async (test, top_k) => {
+  return async (test: SearchingTest, top_k: number | undefined) => {
     const question = questionOfTest(test);
     const settings = changedSettings(stored, { top_k });
     const searched = await searchRecords(question, settings, { dataset_id, send }, context);

@@ -21,10 +21,7 @@ interface RealQuestion {
 
 const MAX_QUERY = searchKnowledgeBase.params.query.length[1];
 
-/**
- * Questions of annotations, or of answers that were disliked, each with the chunk that a search finds first: a proposal
- * that a review confirms. Says on stderr what is skipped.
- */
+/** Questions of people, each with the chunk that a search finds first as a proposal. Says on stderr what is skipped. */
 export async function realQuestions(
   from: "annotations" | "dislikes",
   {

@@ -14,10 +14,7 @@ import type { SuiteValues } from "./values.ts";
 /** A column: a key of a test, or as in `judge.criteria` a key of the mapping there. */
 type Column = ReturnType<typeof columnOf>;
 
-/**
- * Reads the tests of CSV or JSON Lines, one a row. A row without a name has that of its query, or its
- * number. Throws `usage` with the rows and the columns of all mistakes.
- */
+/** Reads tests of CSV or JSON Lines, named by their query or number. Throws `usage` with all mistakes. */
 export async function rowSuite(path: string, files: Files) {
   const { rows, columns, bytes } = await rowsInFile(path, files);
   readEach(columns ?? [], (name) => [columnOf(name, `${path} line 1`)]);

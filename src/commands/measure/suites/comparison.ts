@@ -134,10 +134,7 @@ function counter(tests: readonly TestResult[]) {
   return ({ results }: TestResult) => countRepeats(results, isCached);
 }
 
-/**
- * Whether an earlier run has most of these tests, of the same application, with answers of its own and no more
- * repeats: more would vary less.
- */
+/** Whether an earlier run has most of these tests of the same application, and no more repeats, which vary less. */
 const isLike =
   (now: readonly TestResult[]) =>
   (earlier: readonly TestResult[]): boolean => {

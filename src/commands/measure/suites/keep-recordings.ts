@@ -17,10 +17,7 @@ const DEFAULT_DIRECTORY = "wf-test-recordings";
 /** The recordings of a command's runs. */
 export type Keeper = NonNullable<Awaited<ReturnType<typeof openKeeper>>>;
 
-/**
- * Opens the directory of --keep and checks that it can be written. Throws usage or failure before
- * anything is asked. Undefined if nothing is kept.
- */
+/** Opens the directory of --keep, if any, and checks that it can be written, before anything is asked. */
 export async function openKeeper(input: KeepInput, context: Context) {
   const { keep, keep_to: directory = DEFAULT_DIRECTORY, redact = false } = input;
   if (keep === undefined) {

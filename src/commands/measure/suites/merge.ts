@@ -16,10 +16,7 @@ import type { SavedResults } from "./saved-results.ts";
 /** A saved run of one shard; that of all tests is the only shard. */
 type SavedShard = ReturnType<typeof savedShard>;
 
-/**
- * Merges the saved results of shards to those of a whole run. Throws usage if a shard is missing or there
- * twice, or if they are not of the same run, and otherwise as a run of tests does.
- */
+/** Merges the saved results of shards. Throws usage if one is missing, there twice or of another run. */
 export async function* run(
   input: Input<typeof testMergeParams>,
   context: Context,

@@ -43,10 +43,7 @@ export type SelectedSuites = ReturnType<typeof selectTests>;
 export const testNameOf = (run: { readonly suite: string; readonly test: string }): string =>
   `${run.suite}: ${run.test}`;
 
-/**
- * Selects the tests to run, and of these the share of a shard: every so many, in the order of the suites.
- * Throws `usage` for a word of --only that no test has.
- */
+/** Selects tests, and the share of a shard: every so many. Throws `usage` for a word of --only that no test has. */
 function selectTests(
   all: readonly Suite[],
   choice: Omit<TestSelection, "suites">,

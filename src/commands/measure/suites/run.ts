@@ -162,10 +162,7 @@ async function noticeResumed(
 
 const signals: ReadonlySet<string> = new Set(Object.values(signalKinds));
 
-/**
- * Says how to continue. Throws the error if nothing can be reported: after an interrupt, and if nothing
- * was asked successfully before.
- */
+/** Says how to continue. Throws the error if nothing can be reported. */
 async function explainStop(
   error: CliError,
   runs: readonly TestRun[],

@@ -8,26 +8,14 @@ import { counted, firstNames } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutput, readInput, writeOutput } from "../../task/files.ts";
 import { statuses, storedRun, storedSelection } from "./answers/index.ts";
-import type { TestSelection } from "./answers/index.ts";
 import { testResult } from "./results.ts";
 import type { TestResult } from "./results.ts";
 
 /** The content of a file that --save has written. */
-export interface SavedResults {
-  readonly file: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly selection: TestSelection;
-  readonly tests: readonly TestResult[];
-  /** The same tests of what --against named. */
-  readonly old: readonly TestResult[] | undefined;
-}
+export type SavedResults = Awaited<ReturnType<typeof readSavedResults>>;
 
 /** Reads a file of --save. Throws `usage` for one that cannot be read, or is not the result of a run of tests. */
-export async function readSavedResults(
-  label: string,
-  file: string,
-  host: Host,
-): Promise<SavedResults> {
+export async function readSavedResults(label: string, file: string, host: Host) {
   const data = tryParseJson(new TextDecoder().decode(await readInput(file, host, label)));
   if (!isObject(data) || data["wf_test"] !== 1) throw notResults(file);
   const { tests, old = null } = data;
@@ -36,11 +24,12 @@ export async function readSavedResults(
     data,
     selection: storedSelection(data),
     tests: savedTests(tests, file),
+    /** The same tests of what --against named. */
     old: old === null ? undefined : savedTests(old, file),
   };
 }
 
-function savedTests(tests: unknown, file: string): TestResult[] {
+function savedTests(tests: unknown, file: string): readonly TestResult[] {
   if (!haveTexts(tests, "name", "path", "test")) throw notResults(file);
   return tests.map((saved) => {
     const { results }: Fields = saved;
@@ -140,10 +129,7 @@ async function datedResults(
 export const prepareHistory = (directory: string, { host }: HistoryContext): Promise<void> =>
   prepareOutput(`--history ${directory}`, join(directory, "results.json"), host);
 
-/**
- * Adds results, as `--save` stores them, with the present time. The time and the content name the file,
- * so no other one is replaced.
- */
+/** Adds results as `--save` stores them. Time and content name the file, so no other one is replaced. */
 export async function addToHistory(
   directory: string,
   data: unknown,

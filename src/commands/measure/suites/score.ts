@@ -36,10 +36,7 @@ interface StoredRun {
   readonly checkAnswer: CheckAnswer;
 }
 
-/**
- * Applies suites to the answers of an earlier run: only judges are asked. Throws usage for results
- * without answers, and otherwise as a run of tests does.
- */
+/** Applies suites to the answers of an earlier run: only judges are asked. Throws usage for results without answers. */
 export async function* run(
   input: Input<typeof testScoreParams>,
   context: Context,

@@ -5,6 +5,7 @@ import type { Tail } from "../../../lib/statistics/exact-tests.ts";
 import { correctedTails } from "../../../lib/statistics/multiple-tests.ts";
 import { totalPasses } from "../../../lib/statistics/pass-rates.ts";
 import type { Passes } from "../../../lib/statistics/pass-rates.ts";
+import type { TestRun } from "./answers/index.ts";
 
 /** What two runs of one test gave. */
 export interface TestPair {
@@ -106,16 +107,7 @@ function timesOf(pairs: readonly TestPair[]) {
 }
 
 /** A run of a test, as far as it counts for a comparison. */
-export interface CountedRun {
-  readonly status: string;
-  readonly answer: string | null;
-  /** Null if no model was used, or that is unknown. */
-  readonly tokens: number | null;
-  /** Whether the test was asked again because it had failed. */
-  readonly confirms: boolean;
-  /** Whether an annotation reply answered it, which answers alike each time. */
-  readonly annotated: boolean;
-}
+type CountedRun = Pick<TestRun, "status" | "answer" | "tokens" | "confirms" | "annotated">;
 
 /** Characters of an answer from which on a model that is asked twice hardly gives the same one. */
 const MIN_LENGTH = 40;

@@ -87,10 +87,7 @@ export const todayArm = ({ settings }: Pick<Today, "settings">): Arm => ({
   rule: undefined,
 });
 
-/**
- * The arms of entries without those that are today's settings or twice the same. Throws usage for an invalid value,
- * for none, and for too many.
- */
+/** Arms without repeats and today's settings. Throws usage for an invalid value, for none, and for too many. */
 export async function armsOf(
   entries: readonly ArmEntry[],
   today: Today,

@@ -37,19 +37,13 @@ function shuffled(keys: readonly string[], seed: number): string[] {
   return ranked.sort((one, other) => one.rank - other.rank).map(({ key }) => key);
 }
 
-/** Arms at the start of a round of successive halving, and the number of questions at its end. */
-export interface Round {
-  readonly arms: number;
-  readonly questions: number;
-}
-
 /**
  * The rounds of successive halving (Z. Karnin, T. Koren and O. Somekh, "Almost optimal exploration in multi-armed
  * bandits", 2013): each asks twice the questions and keeps the better half, until one arm is left.
  *
  *     5 arms, 100 questions  →  5 on 25, 3 on 50, 2 on 100
  */
-export function roundsOf(arms: number, questions: number): Round[] {
+export function roundsOf(arms: number, questions: number) {
   const count = Math.max(1, Math.ceil(Math.log2(arms)));
   return Array.from({ length: count }, (_, round) => ({
     arms: Math.ceil(arms / 2 ** round),
@@ -61,7 +55,11 @@ export function roundsOf(arms: number, questions: number): Round[] {
 }
 
 /** The most searches that a plan takes, where `lists` searches serve all arms and one more today's settings. */
-export function searchesOf(lists: number, rounds: readonly Round[], proof: number): number {
+export function searchesOf(
+  lists: number,
+  rounds: ReturnType<typeof roundsOf>,
+  proof: number,
+): number {
   const asked = rounds.map(({ arms, questions }, index) => {
     const before = rounds[index - 1]?.questions ?? 0;
     return Math.min(lists, arms) * (questions - before);

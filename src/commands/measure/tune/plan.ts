@@ -11,39 +11,20 @@ import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { newestRule } from "../../kb/documents/index.ts";
 import { readQuestions, searchGroups } from "../eval/index.ts";
-import type { Question, SearchGroup } from "../eval/index.ts";
 import { changedSettings } from "../../kb/knowledge/index.ts";
 import { activeModels } from "../../models/index.ts";
 import { armsOf, readArms, todayArm, usualArms } from "./arms.ts";
 import type { Arm } from "./arms.ts";
 import type { tuneParams } from "./command.ts";
 import { partsWithin, roundsOf, searchesOf, splitQuestions } from "./halving.ts";
-import type { Parts } from "./halving.ts";
 
 export type TuneInput = Input<typeof tuneParams>;
 
 /** What a tuning does, and what it costs at most. */
-export interface TunePlan {
-  readonly kb: KnowledgeBase;
-  readonly file: string;
-  /** Those that have an answer, by their key. */
-  readonly questions: ReadonlyMap<string, Question>;
-  readonly parts: Parts;
-  /** The settings of today first. */
-  readonly arms: readonly [today: Arm, ...others: Arm[]];
-  readonly lists: readonly SearchGroup[];
-  readonly cost: {
-    readonly searches: number;
-    readonly bases: number;
-    /** Characters that temporary knowledge bases embed; null if their number is unknown. */
-    readonly embedded: number | null;
-  };
-  /** What a budget leaves out. */
-  readonly left: readonly string[];
-}
+export type TunePlan = Awaited<ReturnType<typeof planTuning>>;
 
 /** Reads what is tuned, and plans it within the budget. Throws usage if that is too small, or nothing is to be tried. */
-export async function planTuning(input: TuneInput, context: Context): Promise<TunePlan> {
+export async function planTuning(input: TuneInput, context: Context) {
   const { dataset_id } = input;
   const read = await readQuestions(input, context);
   const answered = read.questions.filter(({ hasAnswer }) => hasAnswer);
@@ -80,11 +61,14 @@ export async function planTuning(input: TuneInput, context: Context): Promise<Tu
   return {
     kb,
     file: read.file,
+    /** Those that have an answer, by their key. */
     questions: new Map(answered.map((question) => [question.key, question])),
     parts,
-    arms: [today, ...arms],
+    /** The settings of today first. */
+    arms: [today, ...arms] as const,
     lists,
     cost: { searches, bases, embedded },
+    /** What a budget leaves out. */
     left: [
       ...left,
       ...(dropped > 0 ? [`${counted(dropped, "question")} beyond --max-requests`] : []),
@@ -124,10 +108,7 @@ export const formOf = (
   return { doc_form: rule.mode === "hierarchical" ? "hierarchical_model" : "text_model" };
 };
 
-/**
- * The arms whose temporary knowledge bases embed no more than `most` characters together, overlaps included.
- * Throws refused if the server does not tell the size of the documents, and usage if no arm is left.
- */
+/** Arms that embed at most `most` characters together. Throws refused if sizes are unknown, usage without any. */
 function withinEmbedded(kb: KnowledgeBase, arms: readonly Arm[], most: number | undefined) {
   const characters = valueAt(kb, "word_count");
   const isKnown = typeof characters === "number";
@@ -157,6 +138,7 @@ function withinEmbedded(kb: KnowledgeBase, arms: readonly Arm[], most: number | 
   return {
     arms: fitting,
     bases: kept.size,
+    /** Characters; null if their number is unknown. */
     embedded: isKnown ? embedded : null,
     left: left === 0 ? [] : [`${counted(left, "arm")} beyond --max-embedded`],
   };

@@ -38,10 +38,7 @@ async function idOf(base: string, id: string | undefined, context: Context) {
   return id === undefined || found === id ? found : undefined;
 }
 
-/**
- * Removes all temporary knowledge bases of a knowledge base that a journal names, and the notes of imports that were
- * interrupted; returns their number.
- */
+/** Removes the temporary knowledge bases of a journal and the notes of interrupted imports; returns their number. */
 export async function removeBases(of: string, journal: Journal, context: Context): Promise<number> {
   let removed = 0;
   for (const [base, id] of notedBases(journal)) {
@@ -55,20 +52,14 @@ export async function removeBases(of: string, journal: Journal, context: Context
   return removed;
 }
 
-/**
- * Where interrupted tunings of a knowledge base are found, whatever they tried, and the directory of the documents
- * that temporary knowledge bases are filled with.
- */
+/** The journal of all tunings of a knowledge base, and the directory that temporary ones are filled from. */
 export async function tunePaths(dataset_id: string, { api, host }: Context) {
   const key = sha256([await api.baseUrl(), dataset_id].join("\n")).slice(0, 32);
   const { state, cache } = host.directories;
   return { journal: join(state, `tune-${key}.jsonl`), bundle: join(cache, "tunes", key) };
 }
 
-/**
- * The ID of a copy of a knowledge base whose documents are split by a rule. One that an interrupted command
- * created is completed: what it has is not indexed again.
- */
+/** The ID of a copy whose documents are split by a rule. One that was interrupted is completed, not made again. */
 async function temporaryBase(
   dataset_id: string,
   rule: ProcessRule,

@@ -6,7 +6,6 @@ import { waitOnRateLimit } from "../../kb/documents/index.ts";
 import { ratedAnswer, searchRecords } from "../eval/index.ts";
 import type { FoundRecords, Question, RatingRules, SearchGroup } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
-import type { Trial } from "./halving.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import { searchedBases } from "./temporary.ts";
 
@@ -25,24 +24,8 @@ interface Measured {
   readonly seconds: number | null;
 }
 
-/** The figures of an arm within a number of characters. */
-export interface ArmFigures {
-  readonly questions: number;
-  readonly value: number | null;
-  /** Mean characters of the chunks that count. */
-  readonly characters: number | null;
-  readonly seconds: number | null;
-}
-
 /** A trial, and what it costs. */
-export interface SearchTrial extends Trial<Arm> {
-  /** Searches that were recorded, those of earlier commands included. */
-  readonly searches: () => number;
-  readonly failed: () => readonly string[];
-  /** From now on, so many of the first chunks count that they have this number of characters on average. */
-  limitContext(characters: number): void;
-  figuresOf(arm: Arm, keys: readonly string[], characters: number): ArmFigures;
-}
+export type SearchTrial = ReturnType<typeof searchTrial>;
 
 /** The minutes of a tuning are over. */
 export class TimeOver extends Error {}
@@ -66,16 +49,8 @@ function newRecords({ arms, lists }: TunePlan, journal: Journal) {
   return { done, add, of: (arm: Arm, key: string) => measured.get(keyOf(arm, key)) };
 }
 
-/**
- * Measures arms by searches, each of which is recorded once it is answered, so that no later command sends it
- * again. A record has figures alone, no text of a document.
- */
-export function searchTrial(
-  input: TuneInput,
-  plan: TunePlan,
-  journal: Journal,
-  context: Context,
-): SearchTrial {
+/** Measures arms by searches, whose figures, no texts, are recorded, so that no later command sends them again. */
+export function searchTrial(input: TuneInput, plan: TunePlan, journal: Journal, context: Context) {
   const { arms, lists, questions, parts } = plan;
   const { measure = "recall", max_requests } = input;
   const figure = measure === "map" || measure === "mrr" ? measure : `${measure}@${ALL}`;
@@ -120,30 +95,25 @@ export function searchTrial(
     return within(records.of(arm, key)?.points ?? [], length);
   };
   return {
-    async measure(which, keys) {
+    async measure(which: readonly Arm[], keys: readonly string[]): Promise<void> {
       for (const key of keys) asked.add(key);
       lengths.clear();
-      const open = [...lists.keys()].filter((list) =>
-        lists[list]?.members.some(({ variant }) => which.includes(variant as Arm)),
-      );
-      const jobs = open
-        .flatMap((list) => keys.map((key) => [list, key] as const))
-        .map((job) => ({ job, id: job.join(" ") }))
-        .filter(({ id }) => !records.done.has(id) && !failed.has(id));
-      const [total, unit] = [jobs.length, "questions"];
+      const jobs = [...lists.entries()]
+        .filter(([, { members }]) => members.some(({ variant }) => which.includes(variant as Arm)))
+        .flatMap(([list]) => keys.map((key) => [list, key] as const))
+        .filter((job) => !records.done.has(job.join(" ")) && !failed.has(job.join(" ")));
+      const total = jobs.length;
       let done = 0;
-      for await (const _ of mapConcurrent(
-        jobs.map(({ job }) => job),
-        context.api.limitConcurrency(),
-        search,
-      ))
-        context.progress({ verb: "Searching", done: ++done, total, unit });
+      for await (const _ of mapConcurrent(jobs, context.api.limitConcurrency(), search))
+        context.progress({ verb: "Searching", done: ++done, total, unit: "questions" });
     },
-    valueOf: (arm, key) => pointAt(arm, key, context_chars)?.value,
+    valueOf: (arm: Arm, key: string) => pointAt(arm, key, context_chars)?.value,
+    /** The number of searches that were recorded, those of earlier commands included. */
     searches: () => records.done.size + failed.size,
     failed: () => [...failed.values()],
-    limitContext: (characters) => (context_chars = characters),
-    figuresOf: (arm, keys, characters) =>
+    /** From now on, so many of the first chunks count that they have this number of characters on average. */
+    limitContext: (characters: number) => (context_chars = characters),
+    figuresOf: (arm: Arm, keys: readonly string[], characters: number) =>
       figuresFrom(
         keys.flatMap((key) => pointAt(arm, key, characters) ?? []),
         keys.flatMap((key) => records.of(arm, key)?.seconds ?? []),
@@ -159,14 +129,13 @@ function timeLimit({ max_minutes = Infinity }: TuneInput, elapsed: () => number)
   };
 }
 
-function figuresFrom(points: readonly Point[], seconds: readonly number[]): ArmFigures {
-  return {
-    questions: points.length,
-    value: mean(points.map(({ value }) => value)),
-    characters: mean(points.map(({ characters }) => characters)),
-    seconds: median(seconds),
-  };
-}
+/** The figures of an arm: means of its questions, with the characters that count. */
+const figuresFrom = (points: readonly Point[], seconds: readonly number[]) => ({
+  questions: points.length,
+  value: mean(points.map(({ value }) => value)),
+  characters: mean(points.map(({ characters }) => characters)),
+  seconds: median(seconds),
+});
 
 /** What the chunks of a list have that are not longer together than this. */
 const within = (points: Points, longest: number) =>

@@ -135,10 +135,7 @@ async function keyOf(plan: TunePlan, input: TuneInput, context: Context): Promis
   return sha256(stringifyJson([plan.arms, questions, documents, rules]));
 }
 
-/**
- * The journal of this tuning. One of another tuning of the same knowledge base was interrupted: its temporary
- * knowledge bases are removed.
- */
+/** The journal of this tuning. The temporary knowledge bases of another, interrupted one are removed. */
 async function openTuning(
   { dataset_id, key: plan }: { readonly dataset_id: string; readonly key: string },
   openWritten: () => Promise<Journal>,

@@ -34,10 +34,7 @@ export interface AnswerBackground {
   readonly turns: readonly object[];
 }
 
-/**
- * Compares an answer with all that its turn expects, and asks its judges: gives the checks, why the answer cannot
- * be judged, and the tokens of judges.
- */
+/** Gives the checks of an answer, why it cannot be judged, and the tokens of judges. */
 export type CheckAnswer = Awaited<ReturnType<typeof openChecker>>;
 
 type Pause = () => Promise<void>;

@@ -13,10 +13,7 @@ const checks = {
   precision: (share: string) => `${share} the chunks are of expected documents`,
 } as const;
 
-/**
- * Compares the documents of chunks with expected ones, of which `nameOf` gives the name. Without chunks
- * both shares are 0.
- */
+/** Compares the documents of chunks with expected ones, by their names. Without chunks both shares are 0. */
 export function checkContext(
   { measure, atLeast, documents }: SuiteContext,
   chunks: readonly CitedChunk[],
@@ -41,13 +38,6 @@ export function checkContext(
   };
 }
 
-/** The sentences of an answer, and those that its chunks do not support by their words. */
-export interface SupportedSentences {
-  /** Those with a word or a number to look for. */
-  readonly all: readonly string[];
-  readonly open: readonly string[];
-}
-
 /**
  * Which sentences of an answer are in its chunks. One is, if a chunk has the share of its words, all of
  * its numbers and dates, and a negation if it has one.
@@ -56,7 +46,7 @@ export function supportedSentences(
   answer: string,
   chunks: readonly string[],
   { share }: Pick<SuiteSupport, "share">,
-): SupportedSentences {
+) {
   const sources = chunks.map((text) => ({ facts: factsIn(text), words: contentWords(text) }));
   const isSupported = (sentence: string) => {
     const words = [...contentWords(sentence)];

@@ -40,10 +40,7 @@ export function openComparison(expected: ExpectedAnswer) {
   return {
     /** The expectation as a sentence. */
     check: `${modes[mode].check} ${listed(texts.map((text) => modes[mode].shown(text)))}${limit}`,
-    /**
-     * Compares with each expected answer; the best result is that of the check. Calls `pause` before
-     * each, since one may take a tenth of a second.
-     */
+    /** The best of the comparisons. Calls `pause` before each, since one may take a tenth of a second. */
     async compare(answer: string, pause: () => Promise<void>) {
       const compared: Compared[] = [];
       for (const comparison of comparisons) {
@@ -238,10 +235,7 @@ export function jsonIn(answer: string): unknown {
   return undefined;
 }
 
-/**
- * The JSON value that an answer consists of, fenced or not. A block beside other text may be quoted
- * from elsewhere, so it is none.
- */
+/** The JSON value that an answer consists of, fenced or not. A block beside other text may be quoted from elsewhere. */
 export function onlyJsonIn(answer: string): unknown {
   const lines = answer.trim().split(/\r?\n/);
   const isFenced = lines[0]?.startsWith("```") === true && lines.at(-1)?.trim() === "```";

@@ -21,10 +21,7 @@ export interface Facts {
 /** How many differences are named. */
 const MAX_NAMED = 3;
 
-/**
- * Which numbers, dates and names of the expected answer are missing in an answer, and whether it negates
- * more or less often; undefined if all agree.
- */
+/** The numbers, dates and names that an answer lacks, and other counts of negations; undefined if all agree. */
 export function differingFacts(answer: string, expected: string): string | undefined {
   const [here, there] = [factsIn(answer), factsIn(expected)];
   const words = new Set(

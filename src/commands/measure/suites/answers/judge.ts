@@ -61,10 +61,7 @@ function majorityOf(all: readonly Vote[], atLeast: number): Judgement {
   return { tokens, error: null, passed, score, actual };
 }
 
-/**
- * Opens the judges of these turns. Throws `usage` for one whose input form does not take what a test gives
- * it, and what keeps an application from being read.
- */
+/** Opens the judges of these turns. Throws `usage` for one whose input form does not take what a test gives it. */
 export async function openJudges(
   turns: readonly JudgedTurn[],
   user: string | undefined,
@@ -226,12 +223,8 @@ function criteriaText(criteria: string | undefined, expected: number): string {
   return same || "A good answer is correct and complete.";
 }
 
-/** What a judge says about an answer. */
-export interface JudgeVerdict {
-  /** From 0 to 1, or a plain decision. */
-  readonly decision: number | "pass" | "fail";
-  readonly reason: string | undefined;
-}
+/** What a judge says about an answer: a score from 0 to 1, or a plain decision. */
+type JudgeVerdict = NonNullable<ReturnType<typeof readVerdict>>;
 
 /** What a judge must say. */
 const verdictShape = '{"score": 0 to 1} or {"verdict": "pass" or "fail"}';
@@ -240,7 +233,7 @@ const verdictShape = '{"score": 0 to 1} or {"verdict": "pass" or "fail"}';
  * Reads a verdict: fields `score` or `verdict`, and `reason`, in the outputs of a workflow, in its only
  * output, or in a text that is JSON. Undefined if there is none, or both a score and a verdict.
  */
-function readVerdict(said: unknown): JudgeVerdict | undefined {
+function readVerdict(said: unknown) {
   const fields = fieldsIn(said);
   if (!fields) return undefined;
   const { score, verdict, reason } = fields;

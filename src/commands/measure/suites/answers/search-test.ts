@@ -11,10 +11,7 @@ import type { FoundChunks, TurnCheck } from "./stored-run.ts";
 /** Searches for the question of a test, once for all its repeats. */
 export type Searches = (search: SuiteSearch) => Promise<SearchedQuestion>;
 
-/**
- * Prepares the searches of a suite with the knowledge key of the profile. Throws `auth` without one,
- * and `not-found` for an unknown knowledge base.
- */
+/** Prepares the searches of a suite. Throws `auth` without a knowledge key, `not-found` for an unknown base. */
 export async function openSearches(suite: Suite, common: Context): Promise<Searches> {
   const all = suite.tests.flatMap(({ search }) => (search ? [search] : []));
   const context = all.length > 0 ? common.with({ key: "dataset" }) : common;
@@ -59,10 +56,7 @@ export const nameIn =
     return typeof name === "string" ? name : written;
   };
 
-/**
- * Checks for a test whether each document that it expects was found, and whether the reply of a chat
- * cites it; and if it only searches, the documents of the chunks.
- */
+/** Checks whether expected documents were found and cited; if the test only searches, the documents of the chunks. */
 export function checkSearch(
   { search, turns, context }: SuiteTest,
   answer: SuiteAnswer | undefined,

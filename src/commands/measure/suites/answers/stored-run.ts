@@ -175,10 +175,7 @@ export type TestSelection = ReadBy<typeof selectionReaders>;
 /** The selection of results. */
 export const storedSelection = (data: unknown): TestSelection => readFields(selectionReaders, data);
 
-/**
- * The answer as conditions and judges see it, without the events of its run: what is about them is
- * undecided. Undefined if results do not have it.
- */
+/** The answer as conditions and judges see it: what is about events is undecided. Undefined if it is not stored. */
 export function storedAnswer({ answer, chunks: sources, end }: AskedTurn) {
   if (!end) return undefined;
   const { status, error, seconds, tokens, steps, gaps, outputs } = end;

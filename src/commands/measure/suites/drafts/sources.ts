@@ -13,10 +13,7 @@ import { draftTurn, questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
 import { isNumeric } from "../../../../lib/exact-number.ts";
 
-/**
- * Messages with a like and without a dislike; those before them in their conversation are earlier
- * turns.
- */
+/** Messages with a like and without a dislike, with those before them in their conversation as earlier turns. */
 export async function* feedbackDrafts(context: Context): AsyncGenerator<DraftOrReason> {
   await requireKind("chat", context);
   const feedbacks = await collect(context.api.rows(listFeedback, {}));

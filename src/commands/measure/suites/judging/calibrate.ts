@@ -19,10 +19,7 @@ import type { JudgedRow, JudgedWay } from "./calibration-report.ts";
 import type { testCalibrateParams } from "./command.ts";
 import { stringifyJson } from "../../../../lib/json.ts";
 
-/**
- * Has a judge mark answers that people have marked, and reports how well it agrees with them. Throws
- * usage for a mistake in the rows, and `partial` if an answer could not be judged.
- */
+/** Compares the marks of a judge with those of people. Throws `partial` if an answer could not be judged. */
 export async function* run(
   input: Input<typeof testCalibrateParams>,
   context: Context,
@@ -99,10 +96,7 @@ const labels: Readonly<Record<"true" | "false", readonly string[]>> = {
   false: ["fail", "false", "no", "0"],
 };
 
-/**
- * Reads answers with their marks from CSV or JSON Lines: a label, or a mark from 0 to 1, which is good from
- * 0.5 on. Throws `usage` for a row without an answer or a mark.
- */
+/** Reads answers with a label, or a mark that is good from 0.5 on. Throws `usage` for a row without one of them. */
 async function readLabels(path: string, files: Files) {
   const { rows } = await rowsInFile(path, files);
   if (rows.length === 0) throw usage(`${path} has no rows`);

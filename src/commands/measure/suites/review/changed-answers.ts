@@ -16,10 +16,7 @@ export type ChangedAnswer = Exclude<ReturnType<typeof reviewedTest>, string>;
 /** The answers in a file of results, compared with the suites or with earlier results. */
 export type ReviewedAnswers = Awaited<ReturnType<typeof changedAnswers>>;
 
-/**
- * Finds the answers that have changed. Throws `usage` if a file cannot be read, a test is not in its
- * suite any more, or a name is not that of a test.
- */
+/** Finds the answers that have changed. Throws `usage` for a test that is not in its suite any more. */
 export async function changedAnswers(
   { results, baseline, test: names = [] }: Input<typeof testReviewParams>,
   { host }: Context,

@@ -41,10 +41,7 @@ async function* dialog({ changed }: ReviewedAnswers, context: Context): AsyncGen
   await context.notice(`${counted(accepted, "answer")} accepted`);
 }
 
-/**
- * Writes changed answers into their suites as the expected ones. Throws `usage`, before anything is
- * written, if that is impossible for a test that is named.
- */
+/** Accepts changed answers. Throws `usage`, before anything is written, if that is impossible for a named test. */
 export async function* accept(input: Input<typeof testAcceptParams>, context: Context) {
   const { results, test: tests = [], all = false, dry_run: dryRun = false } = input;
   if (all === tests.length > 0)
