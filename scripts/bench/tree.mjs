@@ -15,7 +15,7 @@ export async function tree() {
     `export { commandsOf } from ${source("cli", "parse", "command-list.ts")};
      export { parseLine } from ${source("cli", "parse", "parser.ts")};
      export { operations } from ${source("operations", "index.ts")};
-     export { kbFeatures } from ${source("commands", "kb.ts")};`,
+     export { kb } from ${source("commands", "kb.ts")};`,
   );
   const { rolldown } = await import("rolldown");
   const { default: configs } = await import("../../rolldown.config.mjs");

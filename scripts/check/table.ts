@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { commandGroups, groupPurposes } from "../../src/cli/help/groups.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
-import { kbFeatures } from "../../src/commands/kb.ts";
-import { workflowFeatures } from "../../src/commands/wf.ts";
+import { kb } from "../../src/commands/kb.ts";
+import { wf } from "../../src/commands/wf.ts";
 import { operations } from "../../src/operations/index.ts";
 import type { AnyOperation } from "../../src/operations/operation.ts";
 
@@ -37,7 +37,7 @@ const rowsOutside = (noun: string, module: object): string[] =>
 async function unlisted(): Promise<string[]> {
   const listed = new Set<unknown>();
   const problems: string[] = [];
-  for (const { words, load } of [...kbFeatures, ...workflowFeatures]) {
+  for (const { words, load } of [...kb.features, ...wf.features]) {
     for (const each of await load()) {
       listed.add(each);
       const [program = "", word = ""] = each.command?.split(" ") ?? [];

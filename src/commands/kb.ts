@@ -1,10 +1,9 @@
 import { rows, tasks } from "./task/command-spec.ts";
-import type { Feature } from "./task/command-spec.ts";
-import type { startRecord } from "./kb/backup/index.ts";
+import type { ProgramFeatures } from "./task/command-rules.ts";
+import { kbRules } from "./kb/rules/index.ts";
 import type { activeModels } from "./models/index.ts";
 
-/** What `kb` can do. */
-export const kbFeatures: readonly Feature[] = [
+const features: ProgramFeatures["features"] = [
   rows("list create show update delete", () => import("../operations/knowledge.ts")),
   rows("doc", () => import("../operations/documents.ts")),
   rows("chunk", () => import("../operations/chunks.ts")),
@@ -99,12 +98,27 @@ export const kbFeatures: readonly Feature[] = [
   }),
 ];
 
-export { kbRules } from "./kb/rules/index.ts";
+/** What `kb` can do. */
+export const kb: ProgramFeatures = {
+  features,
+  rules: kbRules,
+  async probes() {
+    const { knowledgeRows } = await import("../operations/index.ts");
+    return {
+      "knowledge bases": knowledgeRows.listKnowledgeBases,
+      documents: knowledgeRows.listDocuments,
+      chunks: knowledgeRows.listChunks,
+      metadata: knowledgeRows.listMetadataFields,
+      tags: knowledgeRows.listTags,
+      models: knowledgeRows.listModels,
+    };
+  },
+  async *guard(...given) {
+    const { withBackups } = await import("./kb/backup/around.ts");
+    return yield* withBackups(...given);
+  },
+};
 
 /** The active models of a type. */
 export const modelsOfWorkspace: typeof activeModels = async (...given) =>
   (await import("./models/index.ts")).activeModels(...given);
-
-/** Backs up a knowledge base before a command and records it, for `kb undo`; returns what ends the record. */
-export const recordKbChange: typeof startRecord = async (...given) =>
-  (await import("./kb/backup/index.ts")).startRecord(...given);

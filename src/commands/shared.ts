@@ -1,7 +1,7 @@
-import { kbFeatures } from "./kb.ts";
-import { loadAll, tasks } from "./task/command-spec.ts";
+import { kb } from "./kb.ts";
+import { tasks } from "./task/command-spec.ts";
 import type { Feature } from "./task/command-spec.ts";
-import { workflowFeatures } from "./wf.ts";
+import { wf } from "./wf.ts";
 
 /** What both programs can do; the commands are named without the program. */
 export const sharedFeatures: readonly Feature[] = [
@@ -19,7 +19,7 @@ export const sharedFeatures: readonly Feature[] = [
   tasks("doctor", () => import("./shared/doctor/command.ts"), {
     doctor: async () => {
       const { doctorOf } = await import("./shared/doctor/doctor.ts");
-      return doctorOf((program) => loadAll(program === "wf" ? workflowFeatures : kbFeatures));
+      return doctorOf({ kb, wf });
     },
   }),
   tasks("sandbox", () => import("./shared/sandbox/command.ts"), {

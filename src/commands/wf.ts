@@ -1,9 +1,9 @@
 import { rows, tasks } from "./task/command-spec.ts";
-import type { Context, Feature } from "./task/command-spec.ts";
-import type { ChosenArgument } from "./task/command-rules.ts";
+import type { Context } from "./task/command-spec.ts";
+import { wfRules } from "./wf/rules/index.ts";
+import type { ChosenArgument, ProgramFeatures } from "./task/command-rules.ts";
 
-/** What `wf` can do. */
-export const workflowFeatures: readonly Feature[] = [
+const features: ProgramFeatures["features"] = [
   rows("form", () => import("../operations/forms.ts")),
   rows("file audio", () => import("../operations/files.ts")),
   rows("conversation message feedback text", () => import("../operations/chats.ts")),
@@ -82,7 +82,21 @@ export const workflowFeatures: readonly Feature[] = [
   }),
 ];
 
-export { wfRules } from "./wf/rules/index.ts";
+/** What `wf` can do. */
+export const wf: ProgramFeatures = {
+  features,
+  rules: wfRules,
+  async probes() {
+    const { appRows } = await import("../operations/index.ts");
+    return {
+      application: appRows.getAppInfo,
+      "workflow runs": appRows.getWorkflowRun,
+      logs: appRows.listWorkflowLogs,
+      feedback: appRows.listFeedback,
+      annotations: appRows.listAnnotations,
+    };
+  },
+};
 
 /** The runs of the application that a command takes, newest first, as `last` and the question for one see them. */
 export async function* runsOfApplication(context: Context, kind: ChosenArgument["kind"]) {

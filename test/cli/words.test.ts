@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Feature } from "../../src/commands/task/command-spec.ts";
 import { loadAll } from "../../src/commands/task/command-spec.ts";
-import { kbFeatures } from "../../src/commands/kb.ts";
+import { kb } from "../../src/commands/kb.ts";
 import { sharedFeatures } from "../../src/commands/shared.ts";
-import { workflowFeatures } from "../../src/commands/wf.ts";
+import { wf } from "../../src/commands/wf.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { operations } from "../../src/operations/index.ts";
 
@@ -13,8 +13,8 @@ const tasksOf = async (features: readonly Feature[]) =>
   (await loadAll(features)).filter((each) => "load" in each);
 const shared = await tasksOf(sharedFeatures);
 const declared = {
-  kb: [...rowsWith("dataset"), ...(await tasksOf(kbFeatures)), ...shared],
-  wf: [...rowsWith("app"), ...(await tasksOf(workflowFeatures)), ...shared],
+  kb: [...rowsWith("dataset"), ...(await tasksOf(kb.features)), ...shared],
+  wf: [...rowsWith("app"), ...(await tasksOf(wf.features)), ...shared],
 };
 const programs = ["kb", "wf"] as const;
 

@@ -133,6 +133,6 @@ import type { Tag } from "./tags.ts";
     "src/operations/index.ts: showTag of archives.ts is in no list of rows\n",
   );
   const listed = '  rows("archive", () => import("../operations/archives.ts")),';
-  copy.insert("src/commands/kb.ts", "export const kbFeatures", listed);
+  copy.insert("src/commands/kb.ts", "const features: ", listed);
   expect(copy.failures()["types"]).toContain("src/commands/kb.ts");
 });

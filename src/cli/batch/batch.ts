@@ -3,8 +3,8 @@ import {
   isAlreadyExists,
   idOf,
   indexingVerdict,
-  sendRow,
-} from "../execute/row-values.ts";
+} from "../execute/row-outcome.ts";
+import { sendRow } from "../execute/row-values.ts";
 import type { Values } from "../../api/request.ts";
 import { withBatchFile } from "../../commands/batch/index.ts";
 import type {
@@ -167,8 +167,8 @@ async function attempt(
     return verdict ? ended(number, "failed", id, verdict.message) : ended(number, "ok", id);
   } catch (thrown) {
     // After an interrupt, any error of the request is a consequence of it.
-    const { signal, abortError } = session.context;
-    const error = signal.aborted && !isInterrupt(thrown) ? abortError() : thrown;
+    const { host, abortError } = session.context;
+    const error = host.signal.aborted && !isInterrupt(thrown) ? abortError() : thrown;
     // Not errors of a row: internal errors, and read-only mode.
     if (!(error instanceof CliError) || error.info.code === "read-only") throw error;
     if (isAlreadyDeleted(error, globals)) return ended(number, "skipped", target);
@@ -254,7 +254,7 @@ async function prepareRows(
   { file, ready, isOther, journal, work }: RowsToPrepare,
   context: Context,
 ): Promise<() => AsyncGenerator<BatchRow<Prepared>>> {
-  for await (const _ of ready()) if (context.signal.aborted) throw context.abortError();
+  for await (const _ of ready()) if (context.host.signal.aborted) throw context.abortError();
   const prepare = async ({ row, input }: BatchRow<Values>): Promise<Prepared | undefined> => {
     const isDone = journal.states.get(row.number)?.kind === "done";
     if (input === undefined || isDone) return undefined;
@@ -309,7 +309,7 @@ async function attemptTask(
   try {
     return ended(number, "ok", await work.send(prepared.checked));
   } catch (thrown) {
-    const error = context.signal.aborted ? context.abortError() : thrown;
+    const error = context.host.signal.aborted ? context.abortError() : thrown;
     if (!(error instanceof CliError) || error.info.code === "read-only") throw error;
     // A change that was made, or may have been, cannot be made again from the same row.
     const end = (error.info.sideEffect ?? "none") === "none" ? "failed" : "unknown";

@@ -22,7 +22,7 @@ import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { resolvedInput, lookupOf } from "../resolve/resolve-input.ts";
 import type { Lookup } from "../../resolve/listings.ts";
-import { isAlreadyDeleted } from "../execute/row-values.ts";
+import { isAlreadyDeleted } from "../execute/row-outcome.ts";
 import { rowPlace, type FileRow } from "../../lib/formats/rows-file.ts";
 import { isIdPrefix, isUuid, withSlashes } from "../../lib/text.ts";
 

@@ -84,7 +84,7 @@ export async function checkRows(request: RowsToCheck): Promise<ReadRows> {
       for (const row of rows) yield await checked(row);
   }
   for await (const { input } of read()) {
-    if (context.signal.aborted) throw context.abortError();
+    if (context.host.signal.aborted) throw context.abortError();
     for (const each of seenBy) each.see(input);
   }
   return read;

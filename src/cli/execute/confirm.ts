@@ -16,11 +16,7 @@ export async function writeLine(text: string, host: Host): Promise<void> {
  */
 export async function confirm(
   question: string,
-  {
-    type,
-    declined = "nothing was deleted",
-    backUp,
-  }: ConfirmOptions & { readonly backUp?: (() => Promise<void>) | undefined },
+  { type, declined = "nothing was deleted", backUp }: ConfirmOptions,
   { globals, input }: Options,
   host: Host,
 ): Promise<void> {

@@ -1,9 +1,11 @@
 import type { Values } from "../../api/request.ts";
 import { itemOutcomes } from "../../commands/task/command-spec.ts";
+import type { Context, EngineTools } from "../../commands/task/command-spec.ts";
 import { noticeRowCount } from "../../commands/task/row-counts.ts";
-import { CliError, DryRunShown, reasonOf } from "../../errors.ts";
+import { CliError, DryRunShown } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { valueAt } from "../../lib/json.ts";
+import { formulasIn } from "../../lib/formats/formulas.ts";
 import { isList, success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { visible } from "../../output/display-width.ts";
@@ -16,7 +18,7 @@ import { checkedLine } from "../parse/input.ts";
 import { optionsFor, styleFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
-import { asksForBackup, changedKb } from "../parse/shared-flags.ts";
+import { changedKb } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import {
   emptyText,
@@ -26,12 +28,11 @@ import {
   titleText,
   withNamesIn,
 } from "./command-texts.ts";
-import { commandValues, itemsOf, withSideEffect } from "./row-values.ts";
+import { commandValues, itemsOf, withEnding, withSideEffect } from "./row-values.ts";
 import { openSession, withTimeLimit } from "./session.ts";
 import type { Session } from "./session.ts";
-import { join } from "node:path";
-import { commandLine, shellQuote } from "../../lib/command-line.ts";
-import { recordKbChange, rulesOf } from "../parse/command-list.ts";
+import { shellQuote } from "../../lib/command-line.ts";
+import { programOf, rulesOf } from "../parse/command-list.ts";
 
 /** Yields values instead of the command's row or task. */
 type ValuesOf = (session: Session) => AsyncGenerator<unknown>;
@@ -63,10 +64,10 @@ export async function execute(
     const { commandRunner } = await import("./run-command.ts");
     return commandRunner(command, globals, plainHost);
   };
-  const { update } = bar;
-  const session = openSession({ command, typed, options, host, progress: update, log, commands });
+  const session = openSession({ command, typed, options, host, progress: bar.update, log });
   try {
-    await perform(session, valuesOf, wantsRedraw(host, host.stdout) ? { terminal } : {});
+    const shared = wantsRedraw(host, host.stdout) ? { terminal } : {};
+    await perform(session, { valuesOf, commands, shared });
   } catch (thrown) {
     if (thrown instanceof DryRunShown) return;
     const error = withNamesIn(thrown, command, typed);
@@ -91,10 +92,14 @@ function startText(
   return visible(isRead ? readingText(command, typed) : progressText(command, typed));
 }
 
+interface Performing extends Pick<EngineTools, "commands"> {
+  readonly valuesOf: ValuesOf | undefined;
+  readonly shared: Pick<Style, "terminal">;
+}
+
 async function perform(
   session: Session,
-  valuesOf: ValuesOf | undefined,
-  shared: Pick<Style, "terminal">,
+  { valuesOf, commands, shared }: Performing,
 ): Promise<void> {
   const { command, typed, options, host, context } = session;
   const { globals } = options;
@@ -102,28 +107,28 @@ async function perform(
   const format = await session.output();
   const returns = returnsOf(command, input, context.options.format);
   const verdict = deferredVerdict();
+  const formulas = formulasIn(globals.safeCells === true, context.notice);
   const style: Style = {
-    ...styleFor(globals, host, returns, { output: format, formulas: context.formulas }),
+    ...styleFor(globals, host, returns, { output: format, formulas }),
     page: {
       command: command.words.join(" "),
       action: host.secrets.masked(titleText(command, typed)),
       verdict: () => pageVerdict(verdict.error(), session),
     },
-    stop: { signal: context.signal, error: context.abortError },
+    stop: { signal: context.host.signal, error: context.abortError },
     allRows: options.verbosity > 0 || context.options.dryRun,
     ...shared,
   };
   // A dry run prints requests and no result, so the printing code is not loaded.
   const dryRun = context.options.dryRun && !command.task?.plans;
   const printer = dryRun ? drain : await import("../../output/print/print.ts");
-  session.valueColumns = await printer.checkStyle(returns, style);
+  const engine: EngineTools = { valueColumns: await printer.checkStyle(returns, style), commands };
 
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
-  const own = () => commandValues({ session, input, extra });
-  const source =
-    valuesOf?.(session) ??
-    (changedKb(command) === undefined ? own() : await recorded(session, input, own));
-  const values = verdict.values(finishes ? drainOnStop(source) : source);
+  const own = (inner: Context) =>
+    commandValues({ session: { ...session, context: inner }, input, extra, engine });
+  const source = withEnding(valuesOf?.(session) ?? guarded(session, input, own));
+  const values = verdict.values(finishes ? drainOnStop(source.values) : source.values);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
   // On a terminal, the sentence has all that a create returns by default.
   const saysId = command.row?.creates && format === undefined && !options.quiet;
@@ -140,20 +145,22 @@ async function perform(
   const render = succeeds && isSaid ? remember : printer.render;
   try {
     await print(session, { returns, style, values, render });
+    await formulas.warn();
     await session.finishOutput();
   } finally {
     await session.printSummary(); // it counts the rows even if they cannot be printed
   }
   verdict.throwIfSet();
-  const isDone = Object.values(session.done ?? {}).every((items) => items.length > 0);
+  const { success: said, deleted, done = {}, counter } = source.ending();
+  const isDone = Object.values(done).every((items) => items.length > 0);
   if (succeeds && session.writes() > 0 && isDone) {
-    const shown = { ...typed, ...session.done };
-    const text = session.success ?? successText(command, shown, session.deleted);
+    const shown = { ...typed, ...done };
+    const text = said ?? successText(command, shown, deleted);
     const next = rulesOf(command)?.next?.(shown) ?? "";
     if (text !== "")
       await context.notice(`${text}${typeof id === "string" ? ` (${id})` : ""}${next}`);
   }
-  if (isList(command.returns) && command.row) await noticeRowCount(context.counter, context);
+  if (counter && command.row && isList(command.returns)) await noticeRowCount(counter, context);
 }
 
 /** What the command prints: a task may change it by its flags. */
@@ -190,7 +197,6 @@ async function print(
     ? (await import("../../output/print/print.ts")).watchPaths(values, { returns, style })
     : undefined;
   const printed = await render(returns, paths?.values ?? values, style, host.stdout);
-  await context.formulas.warn();
   for (const path of paths?.unseen() ?? [])
     await context.notice(`no row has a value of ${JSON.stringify(path)}`);
   // --jq does not count rows, and a task that changes something reports on its own.
@@ -267,66 +273,23 @@ async function printColumns(command: Command, host: Host): Promise<void> {
   await host.stdout.write(`${explainedColumns(command.returns).join("\n")}\n`);
 }
 
-/**
- * The values of a command that changes a knowledge base, with backups around it if --backup asks for them, or
- * the prompt before a delete.
- */
-async function recorded(
-  session: Session,
+/** The values of a command, with what a feature does around a change, such as backups. */
+function guarded(
+  { command, context, writes }: Session,
   input: Values,
-  values: () => AsyncGenerator<unknown>,
-): Promise<AsyncGenerator<unknown>> {
-  const { command, options, context } = session;
-  const name = changedKb(command);
-  const text = name === undefined ? undefined : input[name];
-  if (typeof text !== "string" || context.options.dryRun) return values();
-  let end: ((wrote: boolean) => Promise<void>) | undefined;
-  const start = async (directory: string) => {
-    const dataset_id = await context.resolveId("kb", text);
-    end ??= await recordKbChange(
-      { directory, dataset_id, command: lineOf(session, input) },
-      context,
-    );
-  };
-  const directory = join(context.host.directories.data, "backups");
-  if (asksForBackup(options.globals)) await start(options.globals.backupDir ?? directory);
-  else session.backUp = () => start(directory);
-  return around(values(), session, async (wrote) => end?.(wrote));
+  values: (context: Context) => ReturnType<typeof commandValues>,
+): ReturnType<typeof commandValues> {
+  const { guard } = programOf(command);
+  const object = input[changedKb(command) ?? ""];
+  if (!guard || typeof object !== "string" || context.options.dryRun) return values(context);
+  return guard({ object, line: lineOf(command, input), writes, values }, context);
 }
-
-async function* around(
-  values: AsyncGenerator<unknown>,
-  session: Session,
-  end: (wrote: boolean) => Promise<void>,
-): AsyncGenerator<unknown> {
-  try {
-    yield* values;
-  } catch (error) {
-    const isUnknown = error instanceof CliError && error.info.sideEffect === "unknown";
-    // Stopped, it reads nothing more: the record stays that of a command that did not end.
-    if (!session.context.signal.aborted)
-      await end(isUnknown || session.writes() > 0).catch((failure: unknown) =>
-        session.context.notice(`${noBackupAfter}: ${reasonOf(failure)}`),
-      );
-    throw error;
-  }
-  try {
-    await end(session.writes() > 0);
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error;
-    const hint = `do not run the command again; to see how to restore the earlier state: ${commandLine("kb undo")}`;
-    throw error.with({ sideEffect: "applied", hint }, `${noBackupAfter}: ${error.message}`);
-  }
-}
-
-/** Then `kb undo` says that the command did not end. */
-const noBackupAfter = "the command was carried out, but the backup after it failed";
 
 /** The command with its arguments, not its flags, whose values may be long or private. */
-const lineOf = ({ command }: Session, input: Values): string =>
+const lineOf = ({ words, positionals }: Command, input: Values): string =>
   [
-    ...command.words,
-    ...command.positionals.flatMap(({ name }) => {
+    ...words,
+    ...positionals.flatMap(({ name }) => {
       const value = input[name];
       const all: readonly unknown[] = Array.isArray(value) ? value : [value];
       return all.filter((each) => typeof each === "string").map(shellQuote);

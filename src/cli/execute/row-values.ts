@@ -1,20 +1,26 @@
 import type { ApiClient } from "../../api/client.ts";
 import type { Values } from "../../api/request.ts";
-import { invalidResponse } from "../../api/response.ts";
-import { CliError, DryRunShown, startRefused, ApiError, refused } from "../../errors.ts";
+import { CliError, DryRunShown, startRefused } from "../../errors.ts";
 import { Rows } from "../../lib/collect.ts";
-import { isObject, valueAt } from "../../lib/json.ts";
+import { isObject } from "../../lib/json.ts";
 import { isList } from "../../operations/operation.ts";
-import type { AnyOperation, Returns } from "../../operations/operation.ts";
+import { newCounter } from "../../api/pages.ts";
+import type { Ending, EngineTools } from "../../commands/task/command-spec.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
 import { rulesOf } from "../parse/command-list.ts";
-import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { lookupOf, resolvedInput } from "../resolve/resolve-input.ts";
 import { confirmationText, dryDeletionText } from "./command-texts.ts";
+import {
+  existingObject,
+  idOf,
+  indexingVerdict,
+  isAlreadyDeleted,
+  isAlreadyExists,
+  withExistsHint,
+} from "./row-outcome.ts";
 import type { Session } from "./session.ts";
-import { commandLine } from "../../lib/command-line.ts";
 import { asksForBackup } from "../parse/shared-flags.ts";
-import type { Globals } from "../parse/shared-flags.ts";
 
 /** The command of a session with its checked values. */
 interface CheckedCommand {
@@ -23,13 +29,24 @@ interface CheckedCommand {
   readonly input: Values;
   /** Further fields of the body, from --body and --body-set. */
   readonly extra: Values | undefined;
+  readonly engine: EngineTools;
 }
+
+/** What a command of one request leaves behind besides. */
+interface RowEnding extends Ending {
+  /** Size of the object that a delete has prompted for; the success message repeats it. */
+  readonly deleted?: string | undefined;
+  /** The positional of a command over several items, with those that were done. */
+  readonly done?: Readonly<Record<string, readonly string[]>>;
+}
+
+type RunValues = AsyncGenerator<unknown, RowEnding | void>;
 
 /**
  * Yields the result of a row: `Rows` of a list, one object, or bytes; once per item of the last
  * positional.
  */
-async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown> {
+async function* rowValues(given: CheckedCommand): RunValues {
   const run = await withAnswers(given);
   const { input, extra, session } = run;
   const { command, options, context } = session;
@@ -38,11 +55,13 @@ async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown> {
   if (itemsOf(command, input).length > 1) return yield* itemValues(run, row);
   const ids = await resolvedIds(run);
   if (!ids) return;
-  await confirmDelete(run, ids);
+  const deleted = await confirmDelete(run, ids);
   const values: unknown[] = [];
+  const counter = newCounter();
+  let success: string | void = undefined;
   if (isList(row.returns)) {
     const { rows } = context.options;
-    const pages = session.api.pages(row, ids, { ...rows, counter: context.counter, extra });
+    const pages = session.api.pages(row, ids, { ...rows, counter, extra });
     for await (const page of pages) {
       if (row.indexes) for (const each of page) values.push(each);
       yield new Rows(page);
@@ -54,7 +73,7 @@ async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown> {
       // The response of a file row is its unread bytes.
       if (row.returns.kind === "file") yield* response as AsyncIterable<Uint8Array>;
       else if (row.returns.kind !== "nothing") yield response;
-      await rulesOf(command)?.explain?.(response, context);
+      success = await rulesOf(command)?.explain?.(response, context, ids);
       values.push(response);
     } catch (error) {
       if (isAlreadyDeleted(error, options.globals)) await context.notice("already deleted");
@@ -64,6 +83,7 @@ async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown> {
     }
   const verdict = indexingVerdict(row, values);
   if (verdict) throw verdict;
+  return { deleted, counter, success: success ?? undefined };
 }
 
 /** Asks on a terminal for what the line leaves open. */
@@ -94,24 +114,28 @@ async function resolvedIds({ input, session }: CheckedCommand) {
   }
 }
 
-/** Prompts before a delete; a dry run says what would be deleted. `ids` are those of a single object. */
-async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<void> {
+/**
+ * Prompts before a delete, and returns the size of the object that the prompt said; a dry run says what would be
+ * deleted. `ids` are those of a single object.
+ */
+async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<string | undefined> {
   const { input, session } = run;
   const { command, options, context } = session;
-  if (command.effect !== "destroys") return;
+  if (command.effect !== "destroys") return undefined;
   const lost = rulesOf(command)?.deletion;
   if (context.options.dryRun) {
     // It needs no server where it has IDs.
     const { call } = session.api.with({ retries: 0 });
     const found = ids && (await lost?.(ids, call).catch(onlyFailures));
-    return context.notice(dryDeletionText(command, input, found?.size));
+    await context.notice(dryDeletionText(command, input, found?.size));
+    return undefined;
   }
   const asks = options.input && !options.globals.yes;
   const found = ids && asks ? await lost?.(ids, session.api.call) : undefined;
-  session.deleted = found?.size;
   const isBackedUp = asksForBackup(options.globals);
   const question = confirmationText(command, input, { size: found?.size, isBackedUp });
   await context.confirm(question, { type: found?.type });
+  return found?.size;
 }
 
 function onlyFailures(error: unknown): undefined {
@@ -125,7 +149,7 @@ export function itemsOf(command: Command, input: Values): readonly unknown[] {
   return command.row && Array.isArray(values) ? values : [];
 }
 
-async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerator<unknown> {
+async function* itemValues(run: CheckedCommand, row: AnyOperation): RunValues {
   const { input, session } = run;
   const { command, options } = session;
   const last = command.positionals.at(-1);
@@ -143,7 +167,6 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerat
   }
   if (items.some((item) => "ids" in item)) await confirmDelete(run);
   const done: string[] = [];
-  session.done = { [last.name]: done };
   let shown: DryRunShown | undefined;
   const act = async (item: (typeof items)[number]) => {
     try {
@@ -164,13 +187,7 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerat
     session.context,
   );
   if (shown) throw shown;
-}
-
-/** The ID in a response, where `-o name` finds it. */
-export function idOf(returns: Returns<never>, response: unknown): string | undefined {
-  const path = "namePath" in returns && returns.namePath !== undefined ? returns.namePath : "id";
-  const id = isObject(response) ? valueAt(response, path) : undefined;
-  return typeof id === "string" ? id : undefined;
+  return { done: { [last.name]: done } };
 }
 
 const isSameItem = (one: object, other: object): boolean =>
@@ -188,24 +205,32 @@ function nameProblem(error: unknown): { readonly error: CliError } {
 }
 
 /** Yields what a command's row or task gives. */
-export const commandValues = (checked: CheckedCommand): AsyncGenerator<unknown> =>
+export const commandValues = (checked: CheckedCommand): RunValues =>
   checked.session.command.task ? taskValues(checked) : rowValues(checked);
 
-async function* taskValues({ input, session }: CheckedCommand): AsyncGenerator<unknown> {
+/** The values, and what is left behind once they have ended. */
+export function withEnding(source: RunValues) {
+  let ending: RowEnding = {};
+  async function* values(): AsyncGenerator<unknown> {
+    ending = (yield* source) ?? {};
+  }
+  return { values: values(), ending: () => ending };
+}
+
+async function* taskValues({ input, session, engine }: CheckedCommand): RunValues {
   const { command } = session;
   if (!command.task) return;
   const resolve = (values: Values) => resolvedInput(command, values, lookupOf(session));
   const given = await withChosen(input, session);
   const ids = await resolve(given).catch(async (error: unknown) => {
-    const mended = await rulesOf(command)?.missing?.(error, given, session.context);
+    const mended = await rulesOf(command)?.ask?.(given, session.context, error);
     if (!mended) throw error;
     return resolve(mended);
   });
   const { run } = await command.task.load();
   // Values were checked against the task's own parameters.
-  const result = run(ids as never, session.context);
-  if (result instanceof Promise) await result;
-  else yield* result;
+  const result = run(ids as never, session.context, engine);
+  return result instanceof Promise ? result : yield* result;
 }
 
 /** The values with the arguments that are chosen by a word or on a terminal. */
@@ -258,92 +283,4 @@ export async function sendRow(
   const call: ApiClient["call"] = (each, values, options) =>
     api.call(each, values, each.id === row.id ? { ...options, extra } : options);
   return send(input, { ...context, api: { ...context.api, call } });
-}
-
-/**
- * The error of a write that the server accepted but failed to index: status 200 with the chunk status
- * `error` (server §9.7), or without any chunk. Undefined if all chunks are indexed, or the row has no
- * such status.
- */
-export function indexingVerdict(
-  row: AnyOperation,
-  values: readonly unknown[],
-): CliError | undefined {
-  const { indexes } = row;
-  if (!indexes) return undefined;
-  const chunks = values.map((value) => valueAt(value, indexes.at));
-  if (chunks.length === 0)
-    return invalidResponse("no chunk was returned").with({ sideEffect: "unknown" });
-  const failed = chunks.filter((chunk) => isObject(chunk) && chunk["status"] === "error");
-  if (failed.length === 0) return undefined;
-  const reason = valueAt(failed[0], "error");
-  const why = typeof reason === "string" && reason !== "" ? reason : "the server gave no reason";
-  const count =
-    chunks.length === 1 ? "the chunk was" : `${failed.length} of ${chunks.length} chunks were`;
-  const some = !indexes.dropped || failed.length < chunks.length;
-  return new CliError(
-    "remote-failed",
-    `${count} not ${indexes.dropped ? "stored" : "indexed"}: ${why}`,
-    {
-      isResult: true,
-      code: "remote-failed",
-      sideEffect: some ? "applied" : "none",
-      details: { failed },
-    },
-  );
-}
-
-/** Does --if-exists turn this error into success? */
-export const isAlreadyDeleted = (error: unknown, globals: Globals): boolean =>
-  globals.ifExists === true && error instanceof CliError && error.kind === "not-found";
-
-/** Did the server reject the request because the name is taken? */
-export const isAlreadyExists = (error: unknown): boolean =>
-  error instanceof ApiError &&
-  (error.response.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
-
-/** Adds how to use the object that already has the name. */
-function withExistsHint(error: unknown, command: Command, typed: Values): unknown {
-  const { row } = command;
-  if (!row?.creates || !(error instanceof CliError) || !isAlreadyExists(error)) return error;
-  if (error.info.hint !== undefined) return error;
-  const words = command.positionals.map(({ name }) => String(typed[name] ?? ""));
-  const isFlag = (name: string) => command.positionals.every((each) => each.name !== name);
-  const flags = Object.entries(command.params).flatMap(([name, param]) =>
-    typeof typed[name] === "string" && isFlag(name) ? [[flagOf(name, param), typed[name]]] : [],
-  );
-  const again = { ...Object.fromEntries(flags), "if-not-exists": true };
-  return error.with({
-    hint: `to use the existing one: ${commandLine(command.words.join(" "), words, again)}`,
-  });
-}
-
-/** The object that already has the name, for a create with --if-not-exists. */
-async function existingObject(
-  command: Command,
-  ids: Values,
-  error: unknown,
-  session: Session,
-): Promise<unknown> {
-  const noun = command.row?.creates;
-  if (noun === undefined) throw error;
-  const { resolveName } = await import("../../resolve/resolve-names.ts");
-  const name = `name:${String(ids["name"])}`;
-  const { object } = await resolveName(noun, name, ids, lookupOf(session));
-  const different = isObject(object)
-    ? Object.keys(ids).filter(
-        (name) =>
-          command.params[name]?.in === "body" &&
-          object[name] !== undefined &&
-          object[name] !== ids[name],
-      )
-    : [];
-  if (different.length > 0) {
-    throw refused(
-      `already exists, with a different ${different.join(", ")}`,
-      "choose another name, or update the existing one",
-    );
-  }
-  await session.context.notice("already exists");
-  return object;
 }

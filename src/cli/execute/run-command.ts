@@ -7,7 +7,7 @@ import type {
   CommandResult,
   CommandRunner,
 } from "../../commands/task/command-runner.ts";
-import type { Context } from "../../commands/task/command-spec.ts";
+import type { Context, EngineTools } from "../../commands/task/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { inBatches } from "../../lib/collect.ts";
@@ -22,7 +22,7 @@ import { parseLine } from "../parse/parser.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { TypedLine } from "../parse/values.ts";
 import { withNamesIn } from "./command-texts.ts";
-import { commandValues, withSideEffect } from "./row-values.ts";
+import { commandValues, withEnding, withSideEffect } from "./row-values.ts";
 import { openSession, withTimeLimit } from "./session.ts";
 
 /** Runs commands with the settings of the command line of another one. */
@@ -70,6 +70,12 @@ export function commandRunner(
   };
 }
 
+/** No columns are requested, and commands run no others. */
+const nested: EngineTools = {
+  valueColumns: [],
+  commands: () => Promise.reject(new Error("commands cannot be nested")),
+};
+
 type Opened = {
   readonly session: ReturnType<typeof openSession>;
   readonly options: ReturnType<typeof optionsFor>;
@@ -83,16 +89,19 @@ async function runOnce(
   { values }: CommandCall,
   { session, options, host, notices, close }: Opened,
 ): Promise<CommandResult> {
-  const { counter } = session.context;
   const yielded: unknown[] = [];
   const typed = typedOf(command, values);
   let error: CliError | undefined;
+  let total: number | undefined;
   try {
     const { globals } = options;
     const { input, extra } = await checkedLine({ command, typed, globals }, host);
     await session.output();
-    for await (const batch of inBatches(commandValues({ session, input, extra })))
-      for (const value of batch) yielded.push(value);
+    const { values: all, ending } = withEnding(
+      commandValues({ session, input, extra, engine: nested }),
+    );
+    for await (const batch of inBatches(all)) for (const value of batch) yielded.push(value);
+    total = ending().counter?.total;
     await session.printSummary();
   } catch (thrown) {
     const named = withNamesIn(thrown, command, typed);
@@ -101,7 +110,7 @@ async function runOnce(
   } finally {
     await close();
   }
-  return { values: yielded, notices, total: counter.total, error };
+  return { values: yielded, notices, total, error };
 }
 
 /** Flags of the outer line that its requests depend on, with those of a program that calls. */

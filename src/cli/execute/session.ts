@@ -1,5 +1,4 @@
 import { setMaxListeners } from "node:events";
-import { newCounter } from "../../api/pages.ts";
 import { FirstRequests } from "../../api/calls.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { CallScope } from "../../commands/task/command-runner.ts";
@@ -12,13 +11,7 @@ import { CliError, abortError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { timesFor, wantsRedraw } from "../../output/style.ts";
 import type { Command } from "../parse/command.ts";
-import {
-  bufferingReason,
-  formulasIn,
-  rowLimits,
-  timeStyleFor,
-  timeZoneFor,
-} from "../parse/options.ts";
+import { bufferingReason, rowLimits, timeStyleFor, timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { TypedLine } from "../parse/values.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
@@ -37,8 +30,6 @@ export interface Session {
   /** Calls operations whose responses are shown as they are; that of `context` checks their fields. */
   readonly api: ApiClient;
   readonly context: Context;
-  /** What `context.valueColumns` returns, once the columns are known. */
-  valueColumns: readonly string[];
   readonly settings: () => Promise<Settings>;
   /** The output format of flags or settings; `context.options` has it from then on. */
   readonly output: () => Promise<string | undefined>;
@@ -54,14 +45,6 @@ export interface Session {
   writes(): number;
   /** Names as entered, by the IDs that they were resolved to. */
   readonly names: Map<string, string>;
-  /** Size of the object that a delete has prompted for; the success message repeats it. */
-  deleted?: string | undefined;
-  /** What is said after a write, if a task has words of its own. */
-  success?: string | undefined;
-  /** Backs up the knowledge base that the command changes; undefined if it changes none. */
-  backUp?: (() => Promise<void>) | undefined;
-  /** The positional of a command over several items, with those that were done. */
-  done?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 /** A command line whose session is opened, and what surrounds it. */
@@ -70,15 +53,13 @@ interface Opening extends Pick<Session, "command" | "options" | "host"> {
   readonly progress?: Context["progress"];
   readonly log?: RequestLog;
   readonly firsts?: FirstRequests;
-  /** Runs other commands of the program (default: none can be run). */
-  readonly commands?: Context["commands"];
   readonly permit?: CallScope["permit"];
 }
 
 /** Opens the session of one command. Nothing is read or sent before it is needed. */
 export function openSession(opening: Opening): Session {
   const { command, options, host, progress = () => {}, log = emptyRequestLog() } = opening;
-  const { permit, firsts = new FirstRequests(), commands = noCommands } = opening;
+  const { permit, firsts = new FirstRequests() } = opening;
   const flags: TargetFlags = options.globals;
   const settings = settingsOnce(command, flags, host);
   let format = unset;
@@ -109,24 +90,16 @@ export function openSession(opening: Opening): Session {
         firsts,
       });
       others.push(other);
-      const { summary, success, afterOutput: later } = context;
-      return { ...other.context, summary, success, afterOutput: later };
+      return { ...other.context, summary: context.summary, afterOutput: context.afterOutput };
     },
     summary: (text) => void summaries.push(text),
-    success: (text) => void (session.success = text),
     afterOutput: (work) => void afterOutput.push(work),
-    formulas: formulasIn(options.globals.safeCells === true, messages.notice),
     progress,
-    commands,
-    confirm: (question, how = {}) =>
-      confirm(question, { ...how, backUp: backUpOf(session) }, options, host),
-    valueColumns: () => session.valueColumns,
-    counter: newCounter(),
+    confirm: (question, how = {}) => confirm(question, how, options, host),
     options: contextOptions(opening, () => format),
     ...waitingOf(log, host),
   };
   const session: Session = {
-    valueColumns: [],
     command,
     typed: opening.typed ?? {},
     options,
@@ -157,11 +130,6 @@ export function openSession(opening: Opening): Session {
   return session;
 }
 
-const noCommands = () => Promise.reject(new Error("commands cannot be nested"));
-
-/** After a write, it would not be the state before the command. */
-const backUpOf = ({ writes, backUp }: Session) => (writes() === 0 ? backUp : undefined);
-
 function settingsOnce(command: Command, flags: TargetFlags, host: Host): () => Promise<Settings> {
   let loaded: Promise<Settings> | undefined;
   const key = command.key ?? (command.requests ? "both" : undefined);
@@ -172,13 +140,13 @@ function settingsOnce(command: Command, flags: TargetFlags, host: Host): () => P
 function waitingOf(
   log: RequestLog,
   { signal, sleep }: Host,
-): Pick<Context, "signal" | "pause" | "abortError"> {
+): Pick<Context, "pause" | "abortError"> {
   const abort = () => abortError(signal, log.hasWritten);
   const pause = (ms: number) =>
     sleep(ms, signal).catch(() => {
       throw abort();
     });
-  return { signal, pause, abortError: abort };
+  return { pause, abortError: abort };
 }
 
 /** Messages on stderr, as far as flags do not hide them. */

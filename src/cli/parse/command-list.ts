@@ -1,21 +1,20 @@
 import type { CommandRules } from "../../commands/task/command-rules.ts";
 import { loadAll } from "../../commands/task/command-spec.ts";
 import type { Feature } from "../../commands/task/command-spec.ts";
-import { kbFeatures, kbRules, recordKbChange } from "../../commands/kb.ts";
+import { kb } from "../../commands/kb.ts";
 import { sharedFeatures } from "../../commands/shared.ts";
-import { wfRules, workflowFeatures } from "../../commands/wf.ts";
+import { wf } from "../../commands/wf.ts";
 import { own } from "../../lib/json.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
 
-export { recordKbChange };
+const programs = { kb, wf };
 
-type Program = "kb" | "wf";
+type Program = keyof typeof programs;
 
-const features: Readonly<Record<Program, readonly Feature[]>> = {
-  kb: kbFeatures,
-  wf: workflowFeatures,
-};
+/** What features tell about the commands of a program. */
+export const programOf = ({ words }: Pick<Command, "words">) =>
+  programs[words[0] === "wf" ? "wf" : "kb"];
 
 /** The features of both programs, whose commands get the program as their first word. */
 const sharedBy = (program: Program): Feature[] =>
@@ -31,18 +30,16 @@ const sharedBy = (program: Program): Feature[] =>
       })),
   }));
 
-const rules: Readonly<Record<string, CommandRules>> = { ...kbRules, ...wfRules };
-
 /** What a feature adds to a command that is one request. */
-export const rulesOf = ({ words }: Pick<Command, "words">): CommandRules | undefined =>
-  own(rules, words.join(" "));
+export const rulesOf = (command: Pick<Command, "words">): CommandRules | undefined =>
+  own(programOf(command).rules, command.words.join(" "));
 
 /**
  * The commands of a program whose first word this is; every command without a word, or for one that no
  * command has. Those that both programs have are the last.
  */
 export async function commandsOf(program: Program, word?: string): Promise<readonly Command[]> {
-  const own = await commandsIn(features[program], word);
+  const own = await commandsIn(programs[program].features, word);
   const shared = await commandsIn(sharedBy(program), word);
   const found = [...inOrder(own), ...shared];
   return found.length > 0 || word === undefined ? found : commandsOf(program);

@@ -1,4 +1,5 @@
-import type { Formulas, RequestedRows } from "../../commands/task/command-spec.ts";
+import type { Formulas } from "../../lib/formats/formulas.ts";
+import type { RequestedRows } from "../../commands/task/command-spec.ts";
 import { usage } from "../../errors.ts";
 import type { ConnectionSettings, Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
@@ -209,25 +210,4 @@ export function bufferingReason(
   if (reverse) return "--reverse";
   if (format !== "md" && format !== "yaml") return undefined;
   return source === "-o" ? `-o ${format}` : `the output format ${format} (${source})`;
-}
-
-/** Starts like a formula, but is not a number or a single sign. */
-const formula = /^(?![+-]\d+(\.\d+)?(e[+-]?\d+)? ?%?$)[=+\-@\t\r][^]/i;
-
-/** Prefixes formulas with an apostrophe if `safe`; otherwise `warn` prints a notice about them. */
-export function formulasIn(safe: boolean, notice: (text: string) => Promise<void>): Formulas {
-  let found = false;
-  return {
-    cell(text) {
-      if (!formula.test(text)) return text;
-      found ||= !safe;
-      return safe ? `'${text}` : text;
-    },
-    async warn() {
-      if (!found) return;
-      await notice(
-        "some cells start like formulas (=, +, -, @): use --safe-cells if you open the output in a spreadsheet",
-      );
-    },
-  };
 }

@@ -27,7 +27,7 @@ export async function readOffered(
   permit: CallScope["permit"],
   context: Context,
 ): Promise<readonly OfferedApplication[]> {
-  const scope = { signal: context.signal, permit, progress: () => {} };
+  const scope = { signal: context.host.signal, permit, progress: () => {} };
   const read = (await namesOf(runner, context)).map(async (app) => {
     const { context: inner, close } = runner.open({ ...scope, app });
     try {

@@ -47,7 +47,7 @@ export async function serveOnHttp(
     // The only time that it is shown.
     await context.promptLine(`header of each request: Authorization: Bearer ${token}`);
     context.host.secrets.learn(token);
-    if (!context.signal.aborted) await once(context.signal, "abort");
+    if (!context.host.signal.aborted) await once(context.host.signal, "abort");
   } finally {
     await sessions.close();
     await modern.close();

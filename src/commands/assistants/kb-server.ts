@@ -1,6 +1,6 @@
 import type { Input } from "../../operations/operation.ts";
 import type { CallableCommand } from "../task/command-runner.ts";
-import type { Context } from "../task/command-spec.ts";
+import type { Context, EngineTools } from "../task/command-spec.ts";
 import { commandTool, isOffered, toolName } from "./command-tools.ts";
 import type { kbMcpParams } from "./kb-command.ts";
 import { documentsOf, permitFor, readAllowed } from "./kb-documents.ts";
@@ -20,8 +20,9 @@ import { toolList } from "./toolsets.ts";
 export async function run(
   { allow = [], kb = [], toolset = [], http }: Input<typeof kbMcpParams>,
   context: Context,
+  engine: EngineTools,
 ): Promise<void> {
-  const runner = await context.commands();
+  const runner = await engine.commands();
   const { readOnly } = await runner.settings();
   if (readOnly && allow.length > 0)
     await context.notice("the settings are read-only, so --allow has no effect");

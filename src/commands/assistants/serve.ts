@@ -20,7 +20,7 @@ export async function serveClients(
     const { serveOnHttp } = await import("./http.ts");
     await serveOnHttp(setting, http, context);
   }
-  if (context.signal.aborted) throw new SilentExit(context.abortError().exit); // no error here
+  if (context.host.signal.aborted) throw new SilentExit(context.abortError().exit); // no error here
 }
 
 async function serveOnStdio(setting: ServerSetting, context: Context): Promise<void> {

@@ -6,7 +6,7 @@ import { submitForm } from "../../operations/forms.ts";
 import type { Input } from "../../operations/operation.ts";
 import { runWorkflow, stopWorkflowRun } from "../../operations/workflows.ts";
 import type { CallableCommand, CallScope } from "../task/command-runner.ts";
-import type { Context } from "../task/command-spec.ts";
+import type { Context, EngineTools } from "../task/command-spec.ts";
 import { readOffered } from "./applications.ts";
 import type { OfferedApplication } from "./applications.ts";
 import { commandTool, isOffered, toolName } from "./command-tools.ts";
@@ -32,8 +32,9 @@ const runs: ReadonlySet<string> = new Set(
 export async function run(
   { allow = [], toolset = [], http }: Input<typeof wfMcpParams>,
   context: Context,
+  engine: EngineTools,
 ): Promise<void> {
-  const runner = await context.commands();
+  const runner = await engine.commands();
   const { readOnly } = await runner.settings();
   if (readOnly) await context.notice("the settings are read-only, so no application can be run");
   const permissions = permissionsOf(allow, readOnly);

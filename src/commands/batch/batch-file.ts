@@ -28,14 +28,14 @@ export interface BatchFile extends Pick<FileRows, "header"> {
  */
 export async function* withBatchFile<R>(
   path: string,
-  { host, signal, abortError }: Pick<Context, "host" | "signal" | "abortError">,
+  { host, abortError }: Pick<Context, "host" | "abortError">,
   work: (file: BatchFile) => AsyncGenerator<R>,
 ): AsyncGenerator<R> {
   const name = path === "-" ? "stdin" : path;
   const copy = copyOf(name, host);
   async function* copied() {
     for await (const chunk of await contentOf(path, host)) {
-      if (signal.aborted) throw abortError();
+      if (host.signal.aborted) throw abortError();
       await copy.add(chunk);
       yield chunk;
     }

@@ -105,7 +105,7 @@ async function* whileSending<T>(rows: AsyncIterable<T>): AsyncGenerator<T> {
 export class BatchRun<T, R> {
   readonly #sender: RowSender<T, R>;
   readonly #checked: CheckedRows<T>;
-  readonly #context: Pick<Context, "signal" | "abortError">;
+  readonly #context: Pick<Context, "host" | "abortError">;
   readonly journal: BatchJournal;
   readonly counts = { ok: 0, failed: 0, unknown: 0, skipped: 0, "not sent": 0 };
   #ended = 0;
@@ -119,7 +119,7 @@ export class BatchRun<T, R> {
   constructor(
     sender: RowSender<T, R>,
     checked: CheckedRows<T>,
-    context: Pick<Context, "signal" | "abortError">,
+    context: Pick<Context, "host" | "abortError">,
   ) {
     this.#sender = sender;
     this.#checked = checked;
@@ -197,8 +197,8 @@ export class BatchRun<T, R> {
     if (earlier?.kind === "done") return unsent("skipped", earlier.id ?? null);
     if (input === undefined) return unsent("skipped", null);
     await onDisk?.catch((error: unknown) => this.#stopWithoutJournal(error));
-    const { signal, abortError } = this.#context;
-    if (signal.aborted && !this.#stopped) this.#stop(abortError());
+    const { host, abortError } = this.#context;
+    if (host.signal.aborted && !this.#stopped) this.#stop(abortError());
     const isOpen = this.#isOpen(journaled);
     if (this.#stopped) return unsent(isOpen ? "unknown" : "not sent", earlier?.id ?? null);
     let id = earlier?.id;

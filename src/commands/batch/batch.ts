@@ -108,11 +108,11 @@ async function survey<T, R>(
   { isRepeatable }: Batch<T, R>,
   rows: () => AsyncIterable<BatchRow<T>>,
   earlier: BatchJournal,
-  { signal, abortError }: Context,
+  { host, abortError }: Context,
 ) {
   let [open, areRepeatable] = [0, true];
   for await (const { row, input } of rows()) {
-    if (signal.aborted) throw abortError();
+    if (host.signal.aborted) throw abortError();
     if (earlier.states.get(row.number)?.kind !== "done") open++;
     if (input !== undefined && isRepeatable?.(input) === false) areRepeatable = false;
   }

@@ -20,10 +20,12 @@ export async function ask(
   context: Context,
   options: { readonly multiline?: boolean; readonly hidden?: boolean } = {},
 ): Promise<string> {
-  const { host, signal } = context;
-  const typed = await host.prompt(question, { signal, ...options }).catch((error: unknown) => {
-    throw signal.aborted ? abortError(signal) : error; // a prompt has no side effect
-  });
+  const { host } = context;
+  const typed = await host
+    .prompt(question, { signal: host.signal, ...options })
+    .catch((error: unknown) => {
+      throw host.signal.aborted ? abortError(host.signal) : error; // a prompt has no side effect
+    });
   return typed.trim();
 }
 

@@ -1,5 +1,5 @@
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
-import type { Context } from "./command-spec.ts";
+import type { Context, Ending, Feature } from "./command-spec.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -53,12 +53,13 @@ export interface ChosenArgument {
 export interface CommandRules {
   /** Throws usage for a path that no command or another one takes, before it is read. */
   checkPaths?(typed: Values, stat: (path: string) => Promise<PathFacts | null>): Promise<void>;
-  /** Asks on a terminal for what the command line leaves open. */
-  ask?(input: Values, context: Context): Promise<Values>;
+  /**
+   * Asks on a terminal for what the command line leaves open; for a task, after the error of a name that was not
+   * found, which it throws again if the reply does not mend it.
+   */
+  ask?(input: Values, context: Context, error?: unknown): Promise<Values>;
   /** Arguments that a task takes by a word such as `last`, and asks for on a terminal if one is missing. */
   readonly chosen?: ChosenArgument;
-  /** Mends values whose names were not found, by asking on a terminal, or throws the error with a better hint. */
-  missing?(error: unknown, input: Values, context: Context): Promise<Values>;
   /** Parameters without which there is nothing to fill in. */
   readonly fills?: readonly string[];
   /** Fills in values that follow from others. Throws usage for those that the server would ignore. */
@@ -67,8 +68,8 @@ export interface CommandRules {
   beforeSend?(input: Values, context: Context): Promise<void>;
   /** Sends the request, with what belongs to it. */
   send?(input: Values, context: Context): Promise<unknown>;
-  /** Explains a response by a notice. */
-  explain?(response: unknown, context: Context): Promise<void>;
+  /** Explains a response by a notice, or by the success message that it returns; `input` has the values of the request. */
+  explain?(response: unknown, context: Context, input: Values): Promise<string | void>;
   /** What the success message ends with: what comes next, for the words of the line. */
   next?(typed: Values): string;
   /** Reads what is lost; undefined where that is only the object itself, or the server does not tell. */
@@ -77,3 +78,25 @@ export interface CommandRules {
 
 /** Sends a request that reads. */
 export type ReadCall = (row: AnyOperation, input: Values) => Promise<unknown>;
+
+/** A command that changes an object, and what carries it out. */
+export interface GuardedChange {
+  /** The object, as entered. */
+  readonly object: string;
+  /** The command with its arguments, not its flags, whose values may be long or private. */
+  readonly line: string;
+  /** How many writes the server has accepted. */
+  writes(): number;
+  values(context: Context): AsyncGenerator<unknown, Ending | void>;
+}
+
+/** What the features of a program tell the engine; the list of the program fills it. */
+export interface ProgramFeatures {
+  readonly features: readonly Feature[];
+  /** By the words of the command. */
+  readonly rules: Readonly<Record<string, CommandRules>>;
+  /** A read of each group of operations, which shows whether a server has it, for `doctor`. */
+  probes(): Promise<Readonly<Record<string, AnyOperation>>>;
+  /** Yields the values of a change, with what a feature does around it, such as backups. */
+  guard?(change: GuardedChange, context: Context): AsyncGenerator<unknown, Ending | void>;
+}

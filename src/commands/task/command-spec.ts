@@ -24,20 +24,14 @@ export interface RequestedRows extends RowLimit {
   readonly byDefault: boolean;
 }
 
-/** Cells of csv and tsv that a spreadsheet would run as formulas. */
-export interface Formulas {
-  /** The text of a cell; --safe-cells prefixes formulas with an apostrophe. */
-  cell(text: string): string;
-  /** Warns once if formulas were written unchanged. */
-  warn(): Promise<void>;
-}
-
 /** How a prompt before a delete is answered. */
 export interface ConfirmOptions {
   /** Text that must be typed to continue, instead of `y`. */
   readonly type?: string | undefined;
   /** The error after any other reply (default: `nothing was deleted`). */
   readonly declined?: string;
+  /** Backs up what is deleted, which the prompt offers. */
+  readonly backUp?: () => Promise<void>;
 }
 
 /** Shared flags as given, for tasks whose behavior depends on them. */
@@ -48,6 +42,10 @@ export interface TaskFlags extends TargetFlags {
   readonly timeout?: number | undefined;
   /** The applications of --app, if the task takes several. */
   readonly apps?: readonly string[] | undefined;
+  readonly safeCells?: boolean | undefined;
+  /** Back up before and after the command, and where. */
+  readonly backup?: boolean | undefined;
+  readonly backupDir?: string | undefined;
   /** Directories of --allow-files. */
   readonly allowFiles: readonly string[];
 }
@@ -73,23 +71,14 @@ export interface Context {
   enteredName(id: string): string;
   /** The same context with other settings, such as the knowledge key in a command of `wf`. */
   with(settings: OtherSettings): Context;
-  /** Runs other commands of the program; rejects inside such a run. */
-  commands(): Promise<CommandRunner<Context>>;
   /** Prints a line to stderr unless --quiet is set. */
   notice(text: string): Promise<void>;
   /** Prints a line that belongs to a prompt to stderr. */
   promptLine(text: string): Promise<void>;
   /** The same after the output, for a line about all of it. */
   summary(text: string): void;
-  /** What a terminal is told after a write, in place of the words of the command. */
-  success(text: string): void;
   /** Does work once the whole output is printed, such as deleting the journal of what it reports. */
   afterOutput(work: () => Promise<void>): void;
-  readonly formulas: Formulas;
-  /** Requested columns that are named values of the rows, such as metadata; the command checks them. */
-  valueColumns(): readonly string[];
-  /** Counts the rows of the list that the command prints. */
-  readonly counter: PageCounter;
   /** Reports the progress of a long command unless --quiet is set. */
   progress(step: ProgressStep): void;
   /** Prints a line to stderr with -v (1), -vv (2) or -vvv (3). */
@@ -122,12 +111,26 @@ export interface Context {
     readonly program: string;
     readonly flags: TaskFlags;
   };
-  /** Aborted by an interrupt or by --timeout. */
-  readonly signal: AbortSignal;
-  /** Waits; throws `abortError` if `signal` is aborted first. */
+  /** Waits; throws `abortError` if the signal of the host is aborted first, by an interrupt or by --timeout. */
   pause(ms: number): Promise<void>;
-  /** The error for an aborted `signal`. */
+  /** The error for an aborted signal of the host. */
   abortError(): CliError;
+}
+
+/** What some tasks need of the engine besides. */
+export interface EngineTools {
+  /** Requested columns that are named values of the rows, such as metadata; the task checks them. */
+  readonly valueColumns: readonly string[];
+  /** Runs other commands of the program; rejects inside such a run. */
+  commands(): Promise<CommandRunner<Context>>;
+}
+
+/** What a command leaves behind when it has ended. */
+export interface Ending {
+  /** What a terminal is told after a write, in place of the words of the command. */
+  readonly success?: string | undefined;
+  /** Counts the rows of the list that it printed. */
+  readonly counter?: PageCounter;
 }
 
 /**
@@ -198,7 +201,11 @@ export interface TaskSpec<P extends Params = Params> {
 /** The code of a task. */
 export interface TaskCode<P extends Params = Params> {
   /** Yields the output; a promise if there is none. */
-  run(input: Input<P>, context: Context): AsyncIterable<unknown> | Promise<void>;
+  run(
+    input: Input<P>,
+    context: Context,
+    engine: EngineTools,
+  ): AsyncGenerator<unknown, Ending | void> | Promise<void>;
   /** What it does with the rows of --each. */
   rowWork?(context: Context): RowWork<Input<P>, unknown>;
 }

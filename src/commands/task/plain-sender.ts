@@ -7,7 +7,7 @@ import type { Context } from "./command-spec.ts";
 export function plainSender(
   connection: ConnectionSettings,
   idleTimeout: number,
-  { host, signal }: Context,
+  { host }: Context,
 ) {
   const dispatcher = host.dispatcher(connection);
   dispatcher.catch(() => {}); // thrown by the first request
@@ -19,6 +19,12 @@ export function plainSender(
     redact: (text: string) => text,
     trace: () => Promise.resolve(),
   };
-  const sending = { key: undefined, retry: "safe", retries: 0, idleTimeout, signal } as const;
+  const sending = {
+    key: undefined,
+    retry: "safe",
+    retries: 0,
+    idleTimeout,
+    signal: host.signal,
+  } as const;
   return (request: HttpRequest) => sendOnce(request, sending, transport);
 }

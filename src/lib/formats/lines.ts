@@ -15,6 +15,12 @@ export interface Lines {
 
 const MAX_LINE = 2 ** 26;
 
+/** Work that ends when the signal is aborted: with this error. */
+interface Abortable {
+  readonly host: { readonly signal: AbortSignal };
+  abortError(): Error;
+}
+
 /**
  * Lines as they arrive, in batches; the last one may lack its line end. Throws `tooLong` with the
  * number of a line over the maximum length, and `abortError` once the signal is aborted.
@@ -22,7 +28,7 @@ const MAX_LINE = 2 ** 26;
 export async function* linesOf(
   bytes: AsyncIterable<Uint8Array>,
   tooLong: (number: number) => Error,
-  { signal, abortError }: { readonly signal: AbortSignal; abortError(): Error },
+  { host, abortError }: Abortable,
 ): AsyncGenerator<Lines> {
   const decode = streamDecoder();
   /** Pieces of the incomplete line. */
@@ -31,7 +37,7 @@ export async function* linesOf(
   let number = 0;
   const numbered = (text: string): Line => ({ number: ++number, text });
   for await (const piece of bytes) {
-    if (signal.aborted) throw abortError();
+    if (host.signal.aborted) throw abortError();
     const text = decode(piece);
     const end = text.lastIndexOf("\n");
     if (end < 0) {

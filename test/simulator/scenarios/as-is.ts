@@ -177,7 +177,7 @@ export const asIs: Scenario = {
     {
       name: "chunks are done after a lost response",
       file: make,
-      from: "if (!isLost(error) || ++lost > MAX_LOST || context.signal.aborted) throw error;",
+      from: "if (!isLost(error) || ++lost > MAX_LOST || context.host.signal.aborted) throw error;",
       to: "if (isLost(error)) return counts; throw error;",
     },
     {

@@ -171,7 +171,7 @@ async function backupStore(
     withoutChunks({ name }, error) {
       // Without its model, a knowledge base lists no chunks (server §8).
       const isOfOne = error instanceof CliError && !isFatal(error) && !exactly;
-      if (context.signal.aborted || !isOfOne) throw error;
+      if (context.host.signal.aborted || !isOfOne) throw error;
       withoutChunks.push({ name, why: error.message, isPending: false });
     },
     isUnready(document) {
@@ -279,7 +279,7 @@ async function backUp(
     return { action: "stored", kb: snapshot.kb.name, snapshot: snapshot.id, ...row };
   } catch (error) {
     // What the directory does not take, no further one takes either.
-    if (context.signal.aborted || !(error instanceof ApiError) || isFatal(error)) throw error;
+    if (context.host.signal.aborted || !(error instanceof ApiError) || isFatal(error)) throw error;
     const nothing = { snapshot: null, documents: 0, downloaded: 0, added: 0 };
     return { action: "failed", kb: name, ...nothing, note: error.message };
   }

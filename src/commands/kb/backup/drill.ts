@@ -102,7 +102,7 @@ async function* drill(
     throw error;
   } finally {
     // After an interrupt nothing can be sent, and a lost create may still come: the next drill removes it.
-    await temporary.end(context.signal.aborted || isUnknown);
+    await temporary.end(context.host.signal.aborted || isUnknown);
   }
   const took = formatDuration(context.host.elapsed() - started);
   const asked = questions.length > 0 ? `, asked ${counted(questions.length, "question")}` : "";

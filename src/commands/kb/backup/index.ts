@@ -1,5 +1,4 @@
 /** What other features use of backups. */
-export { startRecord } from "./undo.ts";
 export { allSnapshots } from "./snapshots.ts";
 export { openBackup, readManifestOf } from "./store.ts";
 export { takeSnapshot } from "./backup.ts";

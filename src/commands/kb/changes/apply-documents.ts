@@ -332,7 +332,7 @@ class DocumentRun {
       await act();
       return undefined;
     } catch (error) {
-      if (!isRecoverable(error, this.#tools.context.signal)) throw error;
+      if (!isRecoverable(error, this.#tools.context.host.signal)) throw error;
       const hint =
         "run the same command again to resume, or add --wait-for-limit to wait for the limit";
       if (error.kind === "limited") this.#limit ??= error.with({ isResult: true, hint });

@@ -64,7 +64,7 @@ export async function* makeDocuments(
 /** Adds the tally of an interrupted run to its error; for any other error it is a notice. */
 async function endedEarly(error: CliError, tally: RunTally, context: Context): Promise<CliError> {
   const done = tallyText(tally);
-  if (!context.signal.aborted) {
+  if (!context.host.signal.aborted) {
     if (done !== "") await context.notice(`ended early: ${done}`);
     return error;
   }

@@ -119,7 +119,7 @@ async function addAgain(
     );
     return "added";
   } catch (error) {
-    if (!(error instanceof CliError) || context.signal.aborted) throw error;
+    if (!(error instanceof CliError) || context.host.signal.aborted) throw error;
     if (error.info.sideEffect === "unknown") return "unknown";
     if (error.kind !== "remote-failed") throw error;
     await make((existing) => failures(existing).map(removal));

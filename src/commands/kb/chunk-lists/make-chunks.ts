@@ -75,7 +75,7 @@ export async function changeChunks(
         for (const step of together) count(counts, step);
       }
     } catch (error) {
-      if (!isLost(error) || ++lost > MAX_LOST || context.signal.aborted) throw error;
+      if (!isLost(error) || ++lost > MAX_LOST || context.host.signal.aborted) throw error;
       await context.pause(backoff(lost, delays.retry)); // the server may still be working on it
     }
   }

@@ -187,7 +187,7 @@ async function makeRows(
       await changeChunks(target, (existing) => planSteps(rows, existing), context);
       return rows;
     } catch (error) {
-      if (!(error instanceof CliError) || context.signal.aborted || error.kind === "limited")
+      if (!(error instanceof CliError) || context.host.signal.aborted || error.kind === "limited")
         throw error;
       if (rows.length > 1 && !isFatal(error)) {
         const made: Wanted[] = [];

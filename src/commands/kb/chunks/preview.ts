@@ -49,7 +49,7 @@ export async function* run(
   const totals = splittings.map(newFigures);
   let unreadable = 0;
   for await (const entry of entriesOf(input, context)) {
-    if (context.signal.aborted) throw context.abortError();
+    if (context.host.signal.aborted) throw context.abortError();
     const { path: file } = entry;
     const read = await textOf(entry, context);
     if ("skipped" in read) {

@@ -133,9 +133,9 @@ async function isLost(
 }
 
 /** Did a response not arrive, or only an error of the server or a proxy in front of it? */
-const isBroken = (error: unknown, { signal }: Context): boolean =>
+const isBroken = (error: unknown, { host }: Context): boolean =>
   error instanceof CliError &&
-  !signal.aborted &&
+  !host.signal.aborted &&
   (error.kind === "network" || (error instanceof ApiError && error.response.status >= 500));
 
 const fetchZip = async (

@@ -8,7 +8,8 @@ import type { ColumnKind, Input } from "../../../operations/operation.ts";
 import { parseCondition, readFieldCheck } from "../../conditions/index.ts";
 import type { ConditionField, FieldKind, Scope } from "../../conditions/index.ts";
 import { matchingRows, noticeRowCount } from "../../task/row-counts.ts";
-import type { Context } from "../../task/command-spec.ts";
+import type { Context, Ending, EngineTools } from "../../task/command-spec.ts";
+import { newCounter } from "../../../api/pages.ts";
 import type { listParams } from "./command.ts";
 import { fieldValue } from "./field-values.ts";
 import type { FieldState } from "./state.ts";
@@ -19,8 +20,8 @@ import { isNumeric } from "../../../lib/exact-number.ts";
 export async function* run(
   { where = [], ...sent }: Input<typeof listParams>,
   context: Context,
-): AsyncGenerator<Document> {
-  const columns = context.valueColumns();
+  { valueColumns: columns }: EngineTools,
+): AsyncGenerator<Document, Ending> {
   const isAboutFields = where.length > 0 || columns.length > 0;
   const fields = isAboutFields ? await fieldsOf(sent.dataset_id, context) : [];
   requireFields(columns, fields);
@@ -39,11 +40,12 @@ export async function* run(
     others.delete("");
     if (kept === 0 && others.size > 0)
       await context.notice(`found instead: ${[...others].join(", ")}`);
-    return;
+    return {};
   }
-  const { counter } = context;
+  const counter = newCounter();
   yield* context.api.rows(listDocuments, sent, { ...context.options.rows, counter });
   await noticeRowCount(counter, context);
+  return { counter };
 }
 
 /** How many values are shown of documents that do not meet a condition. */

@@ -56,8 +56,8 @@ export async function readLosses(
 }
 
 /** Is it the fault of one document, so that others can be read? */
-const isOfOne = (error: unknown, { signal }: Context): error is CliError =>
-  error instanceof CliError && !isFatal(error) && error.kind !== "limited" && !signal.aborted;
+const isOfOne = (error: unknown, { host }: Context): error is CliError =>
+  error instanceof CliError && !isFatal(error) && error.kind !== "limited" && !host.signal.aborted;
 
 /** The first losses: `chunk 3 (edited), chunk 5 (removed)`. */
 export const lossNames = (losses: readonly string[]): string => firstNames(losses, 20);

@@ -27,7 +27,7 @@ export function waitOnRateLimit(wait: boolean, context: Context): RateLimitWaite
       } catch (error) {
         const isTransient =
           error instanceof ApiError && error.kind === "limited" && error.info.retryable === true;
-        if (!wait || !isTransient || context.signal.aborted) throw error;
+        if (!wait || !isTransient || context.host.signal.aborted) throw error;
         waiting ??= waitOnce(error).finally(() => (waiting = undefined));
       }
     }

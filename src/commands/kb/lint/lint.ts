@@ -42,7 +42,7 @@ export async function* run(
     );
   const entries: (FoundFile | Obstacle)[] = [];
   for await (const entry of walkFiles(input.directory, input, files)) {
-    if (context.signal.aborted) throw context.abortError();
+    if (context.host.signal.aborted) throw context.abortError();
     if (entry.kind !== "excluded") entries.push(entry);
   }
   const splitting = await splittingFor(input, context);
@@ -99,11 +99,11 @@ async function checkEntry(
   let bytes: Uint8Array;
   try {
     const size = (await files.stat(entry.location))?.size ?? 0;
-    if (context.signal.aborted) throw context.abortError();
+    if (context.host.signal.aborted) throw context.abortError();
     if (size > maxBytes) return { entry, problems: [sizeProblem(size, maxBytes)] };
     bytes = await files.read(entry.location);
   } catch (error) {
-    if (context.signal.aborted) throw context.abortError(); // the file may be readable
+    if (context.host.signal.aborted) throw context.abortError(); // the file may be readable
     const { problem } = obstacle("unreadable", entry.path, error);
     return { entry, problems: [found("unreadable", problem)] };
   }

@@ -46,10 +46,9 @@ export async function requireBatch({ input, resolved }: Filling): Promise<Values
 }
 
 /** Tells a replacement: the answer to a create still has the number of words of the content before (server §9.1). */
-export async function tellReplaced(response: unknown, context: Context): Promise<void> {
-  if (typeof valueAt(response, "document.word_count") !== "number") return;
-  const name = String(valueAt(response, "document.name"));
-  context.success(`Replaced the content of document ${name}, which existed`);
+export function tellReplaced(response: unknown): string | undefined {
+  if (typeof valueAt(response, "document.word_count") !== "number") return undefined;
+  return `Replaced the content of document ${String(valueAt(response, "document.name"))}, which existed`;
 }
 
 /** Names what is lost with the document that a change replaces, or a create of its name (server §9.1). */
@@ -287,10 +286,17 @@ const indexSettings = ["indexing_technique", "embedding_model", "embedding_model
 /** Changes settings; waits where that makes the server index the knowledge base again. */
 export async function sendSettings(values: Values, context: Context): Promise<unknown> {
   const input = values as InputOf<typeof updateKnowledgeBase>; // checked against its parameters
-  const { dataset_id, name, ...others } = input;
-  if (name !== undefined && Object.values(others).every((each) => each === undefined))
-    context.success(`Renamed knowledge base ${context.enteredName(dataset_id)} to ${name}`);
   if (!input.rewrite && indexSettings.every((name) => values[name] === undefined))
     return context.api.call(updateKnowledgeBase, input);
   return changeSettings(input, context);
+}
+
+/** Tells a change of the name alone. */
+export function tellRenamed(
+  { dataset_id, name, ...others }: Values,
+  context: Context,
+): string | undefined {
+  if (name === undefined || Object.values(others).some((each) => each !== undefined))
+    return undefined;
+  return `Renamed knowledge base ${context.enteredName(String(dataset_id))} to ${String(name)}`;
 }

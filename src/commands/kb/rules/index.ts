@@ -28,21 +28,22 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
     fill: async (filling) => (await import("./document-values.ts")).fillModel(filling),
     send: async (input, context) =>
       (await import("./document-values.ts")).sendSettings(input, context),
+    explain: async (_, context, input) => (await documents()).tellRenamed(input, context),
   },
   "kb delete": { deletion: async (...args) => (await deletions()).ofKnowledgeBase(...args) },
   "kb sync": {
-    missing: async (...args) => (await import("./create.ts")).createMissing(...args),
+    ask: async (...args) => (await import("./create.ts")).createMissing(...args),
   },
   "kb doc add": {
     next,
     beforeSend,
-    explain: async (...args) => (await documents()).tellReplaced(...args),
+    explain: async (response) => (await documents()).tellReplaced(response),
     fill: async (filling) => (await documents()).fillAdded(filling),
   },
   "kb doc upload": {
     next,
     beforeSend,
-    explain: async (...args) => (await documents()).tellReplaced(...args),
+    explain: async (response) => (await documents()).tellReplaced(response),
     checkPaths: async (...args) => (await documents()).rejectUnfit(...args),
     fill: async (filling) => (await documents()).fillUploaded(filling),
   },

@@ -137,7 +137,7 @@ async function* download(
       yield { action: "written", document: name, file, bytes: bytes.length };
     }
   } catch (error) {
-    if (!context.signal.aborted || !(error instanceof CliError)) throw error;
+    if (!context.host.signal.aborted || !(error instanceof CliError)) throw error;
     throw error.with(
       { hint: "run the same command again to resume" },
       `${error.message}: ${done} of ${total} documents downloaded`,

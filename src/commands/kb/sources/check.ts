@@ -58,7 +58,7 @@ export async function* run(
       if ((seen.get(fingerprint) ?? hash) !== hash) shared.push(object);
       seen.set(fingerprint, hash);
     } catch (error) {
-      if (context.signal.aborted) throw error;
+      if (context.host.signal.aborted) throw error;
       wrong.push(`${path}: ${reasonOf(error)}`);
     }
   }

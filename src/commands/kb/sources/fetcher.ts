@@ -38,7 +38,7 @@ export type Fetcher = ReturnType<typeof newFetcher>;
 
 /** Sends requests to one host, politely: one after the other, and later if the host asks for it. */
 export function newFetcher(origin: string, context: Context, options: SourceOptions) {
-  const { host, signal } = context;
+  const { host } = context;
   const { hostname } = new URL(origin);
   let interval = isPublicAddress(hostname) ? INTERVAL_MS : 0;
   let next = 0;
@@ -71,7 +71,7 @@ export function newFetcher(origin: string, context: Context, options: SourceOpti
         if (![429, 500, 502, 503, 504].includes(response.status) || isLast) return response;
         asked = secondsIn(response.headers["retry-after"]) * 1000;
       } catch (error) {
-        if (signal.aborted) throw context.abortError();
+        if (host.signal.aborted) throw context.abortError();
         if (isLast) throw sourceError(reasonOf(error));
       }
       const delay = asked

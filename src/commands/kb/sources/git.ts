@@ -171,7 +171,7 @@ function newRepository({ url, ref }: GitPlace, context: Context, options: Source
       const noop = ["-c", "fetch.negotiationAlgorithm=noop", ...fetch, "--filter=blob:none"];
       if (ids.length > 0)
         await run([...noop, "--stdin", "origin"], `${ids.join("\n")}\n`).catch(() => {});
-      if (context.signal.aborted) throw context.abortError();
+      if (context.host.signal.aborted) throw context.abortError();
     },
   };
 

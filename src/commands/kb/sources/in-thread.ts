@@ -49,11 +49,11 @@ export const readRobots = (
 async function ask(request: object, what: string, context: Context): Promise<object> {
   const failed = (problem: string) => sourceError(`${what}: ${problem}`);
   try {
-    const answer = (await thread.ask(request, context.signal)) as object;
+    const answer = (await thread.ask(request, context.host.signal)) as object;
     if ("problem" in answer) throw failed(String(answer.problem));
     return answer;
   } catch (error) {
-    if (context.signal.aborted) throw context.abortError();
+    if (context.host.signal.aborted) throw context.abortError();
     if (error instanceof DOMException) throw failed(`it takes more than ${MAX_TIME / 1000} s`);
     if (codeOf(error) !== "ERR_WORKER_OUT_OF_MEMORY") throw error;
     throw failed(`it takes more than ${MAX_MEMORY} MB of memory`);

@@ -40,7 +40,7 @@ export const sourceError = (message: string, hint?: string): CliError =>
 export async function* outputOf(
   { words: [command = "", ...first], cwd, env, install, input = "" }: Program,
   args: readonly string[],
-  { host, signal, abortError, notice }: Context,
+  { host, abortError, notice }: Context,
 ): AsyncGenerator<Uint8Array> {
   const hangs = new AbortController();
   const over = new AbortController();
@@ -50,7 +50,7 @@ export async function* outputOf(
     input,
     ...(cwd !== undefined && { cwd }),
     ...(env && { env }),
-    signal: AbortSignal.any([signal, hangs.signal]),
+    signal: AbortSignal.any([host.signal, hangs.signal]),
   });
   child.exit.catch(() => {}); // awaited below
   let hasEnded = false;
@@ -69,7 +69,7 @@ export async function* outputOf(
     isRead = true;
     void quiet(over.signal);
     const exit = await child.exit;
-    if (signal.aborted) throw abortError();
+    if (host.signal.aborted) throw abortError();
     if (hangs.signal.aborted && hasEnded)
       await notice(
         `${command} has exited; a process that it started holds its output open and is stopped`,
@@ -87,7 +87,7 @@ export async function* outputOf(
       code: failedCode,
     });
   } catch (error) {
-    if (signal.aborted) throw abortError();
+    if (host.signal.aborted) throw abortError();
     if (error instanceof CliError) throw error;
     const reason = codeOf(error) === "ENOENT" ? "program not found" : reasonOf(error);
     throw usage(`failed to run ${command}: ${reason}`, install);

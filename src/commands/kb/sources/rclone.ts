@@ -119,7 +119,7 @@ function serverIn(directory: string, { host }: Context) {
 
 /** Starts `rclone rcd` and waits until it answers. */
 async function startServer(context: Context, { env, cwd }: SourceOptions): Promise<Server> {
-  const { host, signal } = context;
+  const { host } = context;
   const program = { words: ["rclone"], env, cwd, install };
   await requireVersion(await textFrom(outputOf(program, ["version"], context)));
   const name = Math.floor(host.random() * 2 ** 40).toString(36);
@@ -134,7 +134,7 @@ async function startServer(context: Context, { env, cwd }: SourceOptions): Promi
     keepsInput: true,
     env: { ...env, ...server.env },
     ...(cwd !== undefined && { cwd }),
-    signal: AbortSignal.any([signal, stop.signal]),
+    signal: AbortSignal.any([host.signal, stop.signal]),
   });
   let hasEnded = false;
   const ended = child.exit.catch(() => {}).finally(() => (hasEnded = true));
@@ -156,7 +156,7 @@ async function startServer(context: Context, { env, cwd }: SourceOptions): Promi
       await call("rc/noop", {}, 2 ** 20);
       return { call, close };
     } catch (error) {
-      if (signal.aborted) throw context.abortError();
+      if (host.signal.aborted) throw context.abortError();
       if (!hasEnded && host.elapsed() - start < START_MS) {
         await context.pause(50);
         continue;

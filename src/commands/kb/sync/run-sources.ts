@@ -69,7 +69,7 @@ export async function* run(
       for await (const row of syncDirectory({ ...input, dataset_id }, own, options))
         yield { ...row, source: name };
     } catch (error) {
-      if (!(error instanceof CliError) || context.signal.aborted) throw error;
+      if (!(error instanceof CliError) || context.host.signal.aborted) throw error;
       failure = error;
       if (!error.info.isResult) yield { ...failedRow(entry.kb, error.message), source: name };
     }

@@ -67,7 +67,7 @@ async function* watchDirectory(
   context: Context,
 ): AsyncGenerator<SyncRow> {
   const stop = new AbortController();
-  const signal = AbortSignal.any([context.signal, stop.signal]);
+  const signal = AbortSignal.any([context.host.signal, stop.signal]);
   const noticeNow: Context["summary"] = (text) => void context.notice(text);
   const changes = context.host.files.watch(input.directory, signal)[Symbol.asyncIterator]();
   try {
@@ -83,11 +83,11 @@ async function* watchDirectory(
       context.progress(idle);
       await context.notice(`watching ${input.directory}; press Ctrl-C to stop`);
       await next.catch((error: unknown) => {
-        throw context.signal.aborted ? idleAbort(context) : error;
+        throw context.host.signal.aborted ? idleAbort(context) : error;
       });
       next = changes.next();
       for (let isQuiet = false; !isQuiet;) {
-        const delay = context.host.sleep(debounceMs, context.signal).then(() => true);
+        const delay = context.host.sleep(debounceMs, context.host.signal).then(() => true);
         isQuiet = await Promise.race([delay, next.then(() => false)]).catch(() => {
           throw idleAbort(context);
         });

@@ -117,14 +117,14 @@ export async function openApp(
  */
 export async function answerOrError(
   send: () => Promise<SuiteAnswer>,
-  { signal, abortError }: Context,
+  { host, abortError }: Context,
 ): Promise<{ readonly answer?: SuiteAnswer; readonly error?: string }> {
   try {
     const answer = await send();
     const { status, error = `the run ended as ${status}` } = answer.trace;
     return isSuccess(status) ? { answer } : { answer, error };
   } catch (error) {
-    if (signal.aborted) throw abortError();
+    if (host.signal.aborted) throw abortError();
     if (!(error instanceof CliError) || stopsSuite(error) || error.kind === "usage") throw error;
     return { error: error.message };
   }

@@ -71,7 +71,7 @@ export async function searchRecords(
       return { records, seconds: (context.host.elapsed() - start) / 1000, error: null };
     });
   } catch (error) {
-    if (context.signal.aborted) throw context.abortError();
+    if (context.host.signal.aborted) throw context.abortError();
     if (!(error instanceof CliError) || isFatal(error)) throw error;
     return { records: [], seconds: null, error: error.message };
   }

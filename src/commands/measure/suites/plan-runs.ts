@@ -263,7 +263,7 @@ async function openAsker(suite: Suite, common: Context): Promise<Asker> {
 
 /** The server may have forgotten a run. */
 const orAsk = (context: Context) => (error: unknown) => {
-  if (context.signal.aborted || stopsSuite(error)) throw error;
+  if (context.host.signal.aborted || stopsSuite(error)) throw error;
 };
 
 /** Values such as `@report.pdf` are files to upload, as with --input. */

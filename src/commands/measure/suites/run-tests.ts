@@ -54,7 +54,7 @@ export async function runTest(
   { started, onStart }: { started: string | undefined; onStart: (run: string) => Promise<void> },
 ): Promise<TestRun> {
   const { test, asker, checkAnswer } = each;
-  const { host, signal, abortError } = asker.context;
+  const { host, abortError } = asker.context;
   const checks: TurnCheck[] = [];
   const turns: AskedTurn[] = [];
   let last: SuiteAnswer | undefined;
@@ -98,7 +98,7 @@ export async function runTest(
     checks.push(...limits.checks);
     if (limits.unknown !== undefined) error ??= `the ${limits.unknown} of its turns are not known`;
   } catch (failure) {
-    if (signal.aborted) throw abortError();
+    if (host.signal.aborted) throw abortError();
     error = host.secrets.masked(unjudgedBy(failure));
   }
   const { status, score } = judgedChecks(test, checks, error);

@@ -4,7 +4,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
-import type { Context } from "../../task/command-spec.ts";
+import type { Context, Ending } from "../../task/command-spec.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { TestRun } from "./answers/index.ts";
 import type { testRunParams } from "./command.ts";
@@ -29,7 +29,10 @@ type TestRunInput = Input<typeof testRunParams>;
  * Runs suites of tests and compares them with an earlier run or another application. Yields the tests as they
  * run, the result of each run in order, and the report. Throws as a conclusion does, or what ended the run early.
  */
-export async function* run(input: TestRunInput, context: Context): AsyncGenerator<ReportStep> {
+export async function* run(
+  input: TestRunInput,
+  context: Context,
+): AsyncGenerator<ReportStep, Ending | void> {
   const { baseline, conclude } = await prepareConclusion(input, context);
   const { suites, selection, skipped } = await readSelection(input, context);
   const keeper = await openKeeper(input, context);
@@ -65,8 +68,8 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
     // Until its files are written, the same command asks nothing again.
     const forget = stopped ? undefined : journal.remove;
     yield* conclude({ tests, old, selection, skipped, stopped }, forget);
-    context.success(""); // the report says how many passed
     if (keeper?.problem) throw keeper.problem;
+    return { success: "" }; // the report says how many passed
   } finally {
     journal.release();
   }
@@ -207,7 +210,7 @@ async function* runAll(
   { start, failFast, journal, keeper, reuse }: RunnerOptions,
   context: Context,
 ): AsyncGenerator<ReportStep, RunsEnd> {
-  const { signal, abortError, options } = context;
+  const { host, abortError, options } = context;
   const ended: { failed: boolean; stopped: CliError | undefined } = {
     failed: false,
     stopped: undefined,
@@ -215,7 +218,7 @@ async function* runAll(
   const resultOf = async (run: PlannedRun): Promise<TestRun> => {
     const known = journal.known(run);
     if (known) return known;
-    if (signal.aborted) ended.stopped ??= abortError();
+    if (host.signal.aborted) ended.stopped ??= abortError();
     if (ended.stopped || (failFast && ended.failed)) return testNotRun(run);
     try {
       const reused = await reuse?.take(run);

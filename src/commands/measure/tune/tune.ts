@@ -76,7 +76,7 @@ async function* tune(
   if (applied) await context.api.call(updateKnowledgeBase, { dataset_id, retrieval_model });
   const removed = await removeBases(dataset_id, await openWritten(), context).catch(
     (error: unknown) => {
-      if (context.signal.aborted) throw error;
+      if (context.host.signal.aborted) throw error;
       problems.push(`${basesStay}: ${reasonOf(error)}`);
     },
   );
@@ -112,7 +112,7 @@ async function search(input: TuneInput, plan: TunePlan, trial: SearchTrial, cont
     const { level = DEFAULT_LEVEL } = input;
     finding = await findAndProve({ arms: others, today, parts }, trial, level);
   } catch (error) {
-    if (!(error instanceof TimeOver) || context.signal.aborted) throw error;
+    if (!(error instanceof TimeOver) || context.host.signal.aborted) throw error;
   }
   return { finding, characters, key: await keyOf(plan, input, context) };
 }

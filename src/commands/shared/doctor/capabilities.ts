@@ -3,19 +3,11 @@ import { ApiError, CliError } from "../../../errors.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { atLeast } from "../../../lib/version.ts";
-import { listAnnotations } from "../../../operations/annotations.ts";
-import { getAppInfo } from "../../../operations/apps.ts";
-import { listFeedback } from "../../../operations/chats.ts";
-import { listChunks } from "../../../operations/chunks.ts";
-import { listDocuments } from "../../../operations/documents.ts";
 import { operations } from "../../../operations/index.ts";
-import { listKnowledgeBases } from "../../../operations/knowledge.ts";
-import { listMetadataFields } from "../../../operations/metadata.ts";
-import { listModels } from "../../../operations/pipeline.ts";
 import { methodAndPath } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
-import { listTags } from "../../../operations/tags.ts";
-import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
+import type { ProgramFeatures } from "../../task/command-rules.ts";
+import { loadAll } from "../../task/command-spec.ts";
 import type { Context, Task } from "../../task/command-spec.ts";
 
 interface Capability {
@@ -24,32 +16,13 @@ interface Capability {
   readonly how: string;
 }
 
-/** A read of each group of operations, which shows whether the server has it. */
-const groups: Readonly<Record<KeyKind, Readonly<Record<string, AnyOperation>>>> = {
-  dataset: {
-    "knowledge bases": listKnowledgeBases,
-    documents: listDocuments,
-    chunks: listChunks,
-    metadata: listMetadataFields,
-    tags: listTags,
-    models: listModels,
-  },
-  app: {
-    application: getAppInfo,
-    "workflow runs": getWorkflowRun,
-    logs: listWorkflowLogs,
-    feedback: listFeedback,
-    annotations: listAnnotations,
-  },
-};
-
 /** An ID that no object has: a read with it tests the route only. */
 const UNUSED_ID = "00000000-0000-0000-0000-000000000000";
 
 type Verdict = Omit<Capability, "capability">;
 
-/** Loads the commands of a program. */
-export type ProgramCommands = (program: string) => Promise<readonly (AnyOperation | Task)[]>;
+/** What the lists of features tell about both programs. */
+export type Programs = Readonly<Record<"kb" | "wf", ProgramFeatures>>;
 
 /**
  * `doctor --capabilities`: lists which of the API that this CLI uses the server supports. Sends reads
@@ -57,15 +30,16 @@ export type ProgramCommands = (program: string) => Promise<readonly (AnyOperatio
  * server version.
  */
 export async function* capabilities(
-  commandsOf: ProgramCommands,
+  programs: Programs,
   context: Context,
 ): AsyncGenerator<Capability> {
-  const { program } = context.options;
-  const kind = program === "wf" ? "app" : "dataset";
+  const isWorkflow = context.options.program === "wf";
+  const kind = isWorkflow ? "app" : "dataset";
+  const program = programs[isWorkflow ? "wf" : "kb"];
   const probes = newProbes(kind, context);
-  for (const [capability, row] of Object.entries(groups[kind]))
+  for (const [capability, row] of Object.entries(await program.probes()))
     yield { capability, ...(await probes.probe(row)) };
-  const commands = await commandsOf(program);
+  const commands = await loadAll(program.features);
   for (const row of newerOperations(kind)) {
     const { route, since = "" } = row;
     const capability = commandOf(row, commands);
@@ -98,7 +72,7 @@ function newProbes(kind: KeyKind, context: Context) {
       try {
         return await send(row);
       } catch (error) {
-        if (!(error instanceof CliError) || context.signal.aborted) throw error;
+        if (!(error instanceof CliError) || context.host.signal.aborted) throw error;
         version ??= error instanceof ApiError ? error.response.version : undefined;
         const verdict = fromError(error, row);
         // A missing or invalid key and an unreachable server affect every request.

@@ -19,7 +19,8 @@ import type { Input } from "../../../operations/operation.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { countOpened, isBoundKey, readKey, readServer } from "../../task/read-server.ts";
-import type { ProgramCommands } from "./capabilities.ts";
+import { capabilities } from "./capabilities.ts";
+import type { Programs } from "./capabilities.ts";
 import type { doctorParams } from "./command.ts";
 import { readErrorLog } from "../../../host/error-log.ts";
 import type { LoggedError, LoggedRequest } from "../../../host/error-log.ts";
@@ -58,24 +59,22 @@ const problem = (check: string, found: string, next: string, kind: FailureKind):
 const problemOf = (check: string, { message, info, kind }: CliError): CheckResult =>
   problem(check, message, info.hint ?? "", kind);
 
-/** `doctor`, which takes the commands of a program from their list. */
-export const doctorOf = (commands: ProgramCommands) => ({
-  run: (input: Input<typeof doctorParams>, context: Context) => examine(input, commands, context),
+/** `doctor`, for which the lists name the commands of a program and what shows that a server has them. */
+export const doctorOf = (programs: Programs) => ({
+  run: (input: Input<typeof doctorParams>, context: Context) => examine(input, programs, context),
 });
 
 /** Checks everything, shows a logged error, or lists what the server supports. */
 async function* examine(
   input: Input<typeof doctorParams>,
-  commands: ProgramCommands,
+  programs: Programs,
   context: Context,
 ): AsyncGenerator<unknown> {
   if (input.last_error !== undefined && input.capabilities) {
     throw usage("--last-error and --capabilities cannot be used together");
   }
-  if (input.capabilities) {
-    const { capabilities } = await import("./capabilities.ts");
-    yield* capabilities(commands, context);
-  } else if (input.last_error !== undefined) yield* lastError(input.last_error, context);
+  if (input.capabilities) yield* capabilities(programs, context);
+  else if (input.last_error !== undefined) yield* lastError(input.last_error, context);
   else yield* diagnose(context);
 }
 
@@ -162,7 +161,7 @@ async function trySettings(flags: TargetFlags, host: Host): Promise<Settings | C
 async function* checkServer(baseUrl: string, context: Context): AsyncGenerator<CheckResult> {
   const start = context.host.elapsed();
   const server = await readServer(baseUrl, context).catch((error: unknown) => {
-    if (context.signal.aborted) throw context.abortError();
+    if (context.host.signal.aborted) throw context.abortError();
     if (error instanceof CliError) return error;
     throw error;
   });
@@ -225,7 +224,7 @@ async function checkKeyOf(
   common: Settings,
   context: Context,
 ): Promise<CheckResult> {
-  const { host, options, signal } = context;
+  const { host, options } = context;
   const label = keyLabel(kind, app);
   const settings = app === undefined ? common : await trySettings({ ...options.flags, app }, host);
   if (settings instanceof CliError) return problemOf(label, settings);
@@ -241,7 +240,7 @@ async function checkKeyOf(
     const { opens } = await readKey(kind, targetOf(settings, kind), context);
     return ok(label, `${maskKey(key.value)} (${key.source}) ${opens}`);
   } catch (error) {
-    if (signal.aborted) throw context.abortError();
+    if (host.signal.aborted) throw context.abortError();
     if (!(error instanceof CliError)) throw error;
     if (isBoundKey(kind, error)) return checkBoundKey(label, settings, error, context);
     if (!(error instanceof ApiError)) return problemOf(label, error);

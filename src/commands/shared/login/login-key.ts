@@ -232,7 +232,7 @@ export async function askUntilAccepted<T>(
       return await accept(reply);
     } catch (error) {
       const isWrong = error instanceof CliError && error.kind !== "interrupted";
-      if (!isWrong || context.signal.aborted) throw error;
+      if (!isWrong || context.host.signal.aborted) throw error;
       await tellProblem(error, context);
     }
     enter = undefined;

@@ -120,7 +120,7 @@ function startError(error: unknown, { port, host = "127.0.0.1" }: SandboxInput):
 async function runCommand(
   command: readonly string[],
   sandbox: Sandbox,
-  { host, signal, notice, options }: Context,
+  { host, notice, options }: Context,
 ): Promise<void> {
   const [program = "", ...args] = command;
   // A shell would begin without a word.
@@ -146,14 +146,14 @@ async function runCommand(
       DIFY_API_KEY: sandbox.appKeys["echo"],
     },
   });
-  const forward = () => child.kill(signal.reason as NodeJS.Signals); // the reason is its name
-  signal.addEventListener("abort", forward, { once: true });
+  const forward = () => child.kill(host.signal.reason as NodeJS.Signals); // the reason is its name
+  host.signal.addEventListener("abort", forward, { once: true });
   const exit = await child.exit.catch((cause: unknown) => {
     const alone = commandLine(`${options.program} sandbox`);
     const hint = `check that it is installed and in PATH; the server without a command: ${alone}`;
     throw usage(`failed to start ${program}`, hint, { cause });
   });
-  if (signal.aborted) throw new SilentExit(abortError(signal).exit);
+  if (host.signal.aborted) throw new SilentExit(abortError(host.signal).exit);
   if (exit !== 0) throw new SilentExit(exit);
 }
 
@@ -162,7 +162,7 @@ async function* serve(
   directory: string | null,
   context: Context,
 ): AsyncGenerator<object> {
-  const { host, signal } = context;
+  const { host } = context;
   const base_url = `${sandbox.origin}/v1`;
   const state = `${JSON.stringify({ base_url, apps: sandbox.appKeys })}\n`;
   try {
@@ -181,7 +181,7 @@ async function* serve(
     };
     const example = commandLine("kb list", [], { p: sandboxProfile });
     await context.notice(`to use it, run for example: ${example}; press Ctrl-C to stop`);
-    if (!signal.aborted) await once(signal, "abort");
+    if (!host.signal.aborted) await once(host.signal, "abort");
   } finally {
     await removeState(host, state);
   }

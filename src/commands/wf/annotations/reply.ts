@@ -56,7 +56,7 @@ async function requireModel(input: ToggleInput, context: Context): Promise<void>
   try {
     await embeddingModel(model, context.with({ key: "dataset" }));
   } catch (error) {
-    if (!(error instanceof CliError) || context.signal.aborted) throw error;
+    if (!(error instanceof CliError) || context.host.signal.aborted) throw error;
     const active = valueAt(error.info.details, "active");
     if (Array.isArray(active) && active.length > 0) throw error;
     await context.notice(`the embedding model ${model} was not checked: ${error.message}`);

@@ -30,7 +30,7 @@ export async function applicationOf(
 /** The same without the ID, for a name beside other output; undefined if it cannot be read. */
 export const knownApplication = (context: Context): Promise<Application | undefined> =>
   applicationOf(context, { withId: false }).catch((error: unknown) => {
-    if (error instanceof CliError && !context.signal.aborted) return undefined;
+    if (error instanceof CliError && !context.host.signal.aborted) return undefined;
     throw error;
   });
 
@@ -75,7 +75,7 @@ export async function warnIfUnlogged(context: Context): Promise<void> {
     (info) => info.mode,
     () => undefined, // the log itself was readable
   );
-  if (mode === undefined || mode === "workflow" || context.signal.aborted) return;
+  if (mode === undefined || mode === "workflow" || context.host.signal.aborted) return;
   await context.notice(`only workflows have logs; this application has mode ${mode}`);
 }
 
@@ -107,7 +107,7 @@ export const info = {
     const form = context.api.call(getAppParameters, {}).then(
       ({ user_input_form }) => ({ user_input_form }),
       async (error: unknown) => {
-        if (!(error instanceof CliError) || context.signal.aborted) throw error;
+        if (!(error instanceof CliError) || context.host.signal.aborted) throw error;
         await context.notice(`its inputs are unknown: ${error.message}`);
         return {};
       },

@@ -109,7 +109,7 @@ async function* reply(
     await raiseReply(printer, context);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    if (context.signal.aborted) throw withStopHint(error, printer, context);
+    if (context.host.signal.aborted) throw withStopHint(error, printer, context);
     if (!repliesFail.includes(error.kind)) throw error;
     await context.notice(stop.isSent() ? wasStopped : `error: ${error.message}`);
   } finally {
@@ -133,7 +133,7 @@ function stopByInterrupt(printer: ReplyPrinter, context: Context) {
       await context.api.call(stopMessage, { task_id });
       isSent = true;
     } catch (error) {
-      if (!(error instanceof CliError) || context.signal.aborted) throw error;
+      if (!(error instanceof CliError) || context.host.signal.aborted) throw error;
       await context.notice(`${error.message}; Ctrl-C leaves the conversation`);
     }
   };

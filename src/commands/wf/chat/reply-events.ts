@@ -165,7 +165,7 @@ async function* replyWithoutRun(events: EventBatches, context: Context): EventBa
       if (batch.some(({ event }) => event === "message_end")) return;
     }
   } catch (error) {
-    if (context.signal.aborted || !(error instanceof CliError) || error.kind !== "network")
+    if (context.host.signal.aborted || !(error instanceof CliError) || error.kind !== "network")
       throw error;
     reason = error.message;
   }
@@ -207,7 +207,7 @@ async function readMessage(
     const messages = await context.api.call(listMessages, { conversation_id });
     return messages.find((message) => message.id === id);
   } catch (error) {
-    if (context.signal.aborted || !(error instanceof CliError)) throw error;
+    if (context.host.signal.aborted || !(error instanceof CliError)) throw error;
     await context.trace(1, error.message);
     return undefined;
   }

@@ -178,7 +178,7 @@ async function readStep(
   runId: string,
   name: string,
   events: EventBatches<FollowResult>,
-  { notice, signal }: Context,
+  { notice, host }: Context,
 ): Promise<Step> {
   try {
     const { done, value } = await events.next();
@@ -187,7 +187,7 @@ async function readStep(
     await notice(`${name}: run ${runId} ${value.outcome.status}`);
     return { runId };
   } catch (error) {
-    if (!(error instanceof CliError) || signal.aborted) throw error;
+    if (!(error instanceof CliError) || host.signal.aborted) throw error;
     await notice(`${name}: ${error.message}`);
     return { runId, error };
   }

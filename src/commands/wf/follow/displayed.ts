@@ -158,7 +158,7 @@ async function formText({ data, fields }: ServerEvent, context: Context): Promis
   try {
     return (await context.api.call(getForm, { form_token })).form_content;
   } catch (error) {
-    if (context.signal.aborted) throw error;
+    if (context.host.signal.aborted) throw error;
     return form_content; // the form was submitted in the meantime
   }
 }

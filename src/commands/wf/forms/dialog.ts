@@ -10,7 +10,7 @@ import { submitCommand } from "../../../runs/outcome.ts";
 import type { Form } from "../../../runs/outcome.ts";
 import { askChoice, askUntil } from "../../task/ask.ts";
 import type { Choice } from "../../task/ask.ts";
-import type { Context } from "../../task/command-spec.ts";
+import type { Context, Ending } from "../../task/command-spec.ts";
 import { runOfForm } from "../runs/index.ts";
 import type { formSubmitParams } from "./command.ts";
 import { formFields, checkValues, parseAssignments, requireFiles } from "./fields.ts";
@@ -23,7 +23,7 @@ import type { AnswerPause, Submission, SubmitOne, SubmittedForm } from "./submis
 export async function* run(
   input: Input<typeof formSubmitParams>,
   context: Context,
-): AsyncGenerator<SubmittedForm> {
+): AsyncGenerator<SubmittedForm, Ending> {
   const { form_token, action } = input;
   const known = {
     action,
@@ -46,17 +46,17 @@ export async function* run(
     );
   }
   yield await checkAndSubmitForm(form_token, { ...known, action }, context);
-  await sayNext(form_token, context);
+  return sayNext(form_token, context);
 }
 
 /** Says on a terminal how to follow the run, which only this machine may know: its form does not tell. */
-async function sayNext(form_token: string, context: Context): Promise<void> {
+async function sayNext(form_token: string, context: Context): Promise<Ending> {
   const run = await runOfForm(form_token, context);
   const next =
     run === undefined
       ? `find its run with ${commandLine("wf logs")}, then follow it with ${commandLine("wf events", ["RUN"], { follow: true })}`
       : `follow its run with ${commandLine("wf events", [run], { follow: true })}`;
-  context.success(`Submitted form ${form_token}; ${next}`);
+  return { success: `Submitted form ${form_token}; ${next}` };
 }
 
 const stillOpen = (form_token: string): CliError =>

@@ -83,7 +83,7 @@ async function sendOnce(body: SubmittedForm, context: Context): Promise<void> {
     } catch (error) {
       const isLost = error instanceof CliError && error.info.sideEffect === "unknown";
       const isConfirmed = attempt > 1 && isAlreadySubmitted(error);
-      if (context.signal.aborted || !(isLost || isConfirmed)) throw error;
+      if (context.host.signal.aborted || !(isLost || isConfirmed)) throw error;
       const state = isConfirmed ? "submitted" : await readFormState(form_token, context);
       if (state === "submitted") {
         await context.notice("the response was lost, but the form was submitted");

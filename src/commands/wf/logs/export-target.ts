@@ -5,7 +5,8 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { csvLines } from "../../../lib/formats/csv.ts";
 import { isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
-import type { Context, Formulas } from "../../task/command-spec.ts";
+import { formulasIn } from "../../../lib/formats/formulas.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { Application } from "../app/index.ts";
 import { logColumns } from "./query.ts";
 import type { KnownLog } from "./query.ts";
@@ -180,6 +181,8 @@ interface DetailedLog {
 export interface LogLines {
   readonly head: string;
   of(logs: readonly DetailedLog[]): string;
+  /** Warns of formulas that were written unchanged. */
+  warn(): Promise<void>;
 }
 
 /** Columns of a CSV file. Their order is part of its format: exports append to files of older versions. */
@@ -204,9 +207,11 @@ const fileColumns = [
 export async function logLines(
   format: ExportTarget["format"],
   withDetail: boolean,
-  formulas: Formulas,
+  { options, notice }: Context,
 ): Promise<LogLines> {
-  if (format !== "csv") return { head: "", of: (logs) => logs.map(jsonLine).join("") };
+  if (format !== "csv")
+    return { head: "", of: (logs) => logs.map(jsonLine).join(""), warn: () => Promise.resolve() };
+  const formulas = formulasIn(options.flags.safeCells === true, notice);
   const lines = await csvLines();
   const detailed = withDetail ? (["inputs", "outputs"] as const) : [];
   const cells = ({ log, detail }: DetailedLog) =>
@@ -216,6 +221,7 @@ export async function logLines(
   return {
     head: lines([[...fileColumns.map(({ label }) => label), ...detailed]]),
     of: (logs) => lines(logs.map(cells)),
+    warn: formulas.warn,
   };
 }
 

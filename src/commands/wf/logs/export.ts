@@ -124,6 +124,7 @@ async function* exportTo(setting: ExportSetting): AsyncGenerator<unknown> {
   await printSummary(summary, whole);
   if (summary.read === 0) await warnIfUnlogged(context);
   yield summary;
+  await whole.lines.warn();
   requireComplete(summary.read, summary.missing);
 }
 
@@ -158,7 +159,7 @@ async function begin(
   const resumed = leftover !== undefined && isSame(leftover, start) ? leftover : undefined;
   if (leftover && !resumed) await notice("discarding an unfinished export of something else");
   const times = resumed ? (resumed.start as typeof start) : start; // isSame compared them
-  const lines = await logLines(target.format, input.with_detail ?? false, context.formulas);
+  const lines = await logLines(target.format, input.with_detail ?? false, context);
   const files = { ...target, base, head: lines.head };
   const journal = await ExportJournal.open(files, journalFile, { start, resumed }, host);
   const since = state ? Math.max(state.since, state.until - MAX_LATENESS) : (times.since ?? 0);
@@ -316,12 +317,12 @@ async function formatRows(
 /** Saves the progress before an error ends the command, and adds how to resume. */
 async function keepProgress(
   error: unknown,
-  { journal, context: { signal, notice } }: Export,
+  { journal, context: { host, notice } }: Export,
 ): Promise<unknown> {
   if (error instanceof CliError && error.info.code === "disk") return error;
   await journal.flush().catch(() => {}); // the first error is the one to report
   const hint = `${journal.done.read} runs are saved; run the same command to resume`;
-  if (signal.aborted && error instanceof CliError) return error.with({ hint });
+  if (host.signal.aborted && error instanceof CliError) return error.with({ hint });
   await notice(hint);
   return error;
 }

@@ -74,7 +74,7 @@ async function* followLogs(query: LogQuery, context: Context): AsyncGenerator<Wo
       yield* await follower.poll();
       failures = 0;
     } catch (error) {
-      if (context.signal.aborted) throw follower.withResumeHint(error);
+      if (context.host.signal.aborted) throw follower.withResumeHint(error);
       if (!follower.started || !isTransient(error)) throw error;
       if (++failures >= MAX_FAILURES) throw follower.withResumeHint(gaveUp(error));
       await context.notice(`${error.message}; retrying`);

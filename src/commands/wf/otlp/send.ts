@@ -119,7 +119,7 @@ async function retried(
     readonly text: string;
   }>,
 ): Promise<string> {
-  const { pause, signal, abortError, host } = context;
+  const { pause, abortError, host } = context;
   for (let count = 1; ; count++) {
     let error: CliError;
     let asked = 0;
@@ -132,7 +132,7 @@ async function retried(
       if (!retryable.has(status) || count === ATTEMPTS) throw error;
       asked = retryAfterOf(headers, host.now()) ?? 0;
     } catch (thrown) {
-      if (signal.aborted) throw abortError();
+      if (host.signal.aborted) throw abortError();
       if (thrown instanceof CliError || !(thrown instanceof Error)) throw thrown;
       const reason = networkError(thrown)?.words ?? reasonOf(thrown);
       if (count === ATTEMPTS) throw exportError("network", reason, url);

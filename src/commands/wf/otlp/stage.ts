@@ -22,7 +22,7 @@ export async function traceStages(
   if (otlp === undefined) return () => ({});
   const { traceSender } = await import("./send.ts");
   const send = traceSender(otlp, context);
-  const { notice, signal } = context;
+  const { notice, host } = context;
   return () => {
     const trace = new RunTrace();
     const finish = async () => {
@@ -31,7 +31,7 @@ export async function traceStages(
       if (trace.nodesMissing || trace.unwatched)
         await notice(`the trace of run ${run.id} may lack nodes: not all of its events were seen`);
       try {
-        if (signal.aborted) throw new CliError("failure", "the trace was not sent");
+        if (host.signal.aborted) throw new CliError("failure", "the trace was not sent");
         await send([run]);
       } catch (error) {
         if (!(error instanceof CliError)) throw error;

@@ -1,3 +1,4 @@
+import { settingsFor } from "../../../config/settings.ts";
 import { ApiError } from "../../../errors.ts";
 import { isObject, stringifyJson } from "../../../lib/json.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
@@ -80,8 +81,7 @@ async function noticeLiterals(
 /** Names of the applications of the profile, if a value without a name may be one: `wf run echo query=hi`. */
 async function appsFor(assignments: readonly string[], context: Context) {
   if (assignments.every(isAssignment)) return [];
-  const commands = await context.commands();
-  return (await commands.settings()).apps;
+  return (await settingsFor(context.options.flags, context.host, { key: "app" })).apps;
 }
 
 /**

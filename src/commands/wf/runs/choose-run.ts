@@ -164,7 +164,7 @@ async function askForRun(
 /** `query=hello`; empty without inputs, or if the record cannot be read. */
 async function firstInput(id: string, context: Context): Promise<string> {
   const record = await readRecord(id, context).catch((error: unknown) => {
-    if (!(error instanceof CliError) || context.signal.aborted) throw error;
+    if (!(error instanceof CliError) || context.host.signal.aborted) throw error;
     return undefined;
   });
   const [first] = Object.entries(record ? inputsIn(record).own : {});

@@ -39,7 +39,7 @@ export function shownRecord({ record, status }: RunState, context: Context): Wor
 /** A command as one that follows runs. */
 export const following = (context: Context): Following => ({
   api: context.api,
-  signal: context.signal,
+  signal: context.host.signal,
   host: context.host,
   notice: (text) => context.notice(text),
   trace: (level, text) => context.trace(level, text),

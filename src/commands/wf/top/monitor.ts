@@ -59,7 +59,7 @@ export class RunMonitor {
   constructor(context: Context, place: MonitorPlace) {
     this.context = context;
     this.place = place;
-    this.#signal = AbortSignal.any([context.signal, this.#stopped.signal]);
+    this.#signal = AbortSignal.any([context.host.signal, this.#stopped.signal]);
   }
 
   state(): TopState {
@@ -94,7 +94,7 @@ export class RunMonitor {
 
   /** What to show of an error after which reading continues; throws all others. */
   #problemOf(error: unknown): string {
-    if (!this.#hasRead || this.context.signal.aborted || !isTransient(error)) throw error;
+    if (!this.#hasRead || this.context.host.signal.aborted || !isTransient(error)) throw error;
     if (++this.#failures < MAX_FAILURES) return `${error.message}; retrying`;
     const message = `${MAX_FAILURES} consecutive requests failed: ${error.message}`;
     throw new CliError("cut", message, { cause: error, retryable: true });

@@ -1,3 +1,4 @@
+import { settingsFor } from "../../../config/settings.ts";
 import { CliError, usage } from "../../../errors.ts";
 import type { FullScreen } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
@@ -46,13 +47,14 @@ export async function* run(
 
 /** The applications of --app, or all of the profile. Throws usage if it has none. */
 async function monitorsOf(all: boolean, context: Context): Promise<RunMonitors> {
-  const { apps: known, app } = await (await context.commands()).settings();
-  const { apps: given = [], app: one } = context.options.flags;
+  const { flags } = context.options;
+  const { apps: known, app } = await settingsFor(flags, context.host, { key: "app" });
+  const { apps: given = [], app: one } = flags;
   if (all && one !== undefined) throw usage("--all-apps and --app cannot be used together");
   if (all && known.length === 0)
     throw usage("the profile has no applications", `add one: ${commandLine("wf login")}`);
   const apps = [...new Set(all ? known : given)];
-  return new RunMonitors(context, apps.length < 2 && !all ? [] : apps, app);
+  return new RunMonitors(context, apps.length < 2 && !all ? [] : apps, app.value);
 }
 
 class Dashboard {
@@ -120,13 +122,13 @@ class Dashboard {
 
   /** Waits for a key, an event or the next second; resolves to the key. */
   async #change(key: Promise<string>): Promise<string | undefined> {
-    const { host, signal } = this.#context;
+    const { host } = this.#context;
     const waiting = new AbortController();
-    const tick = host.sleep(TICK, AbortSignal.any([waiting.signal, signal])).catch(() => {});
+    const tick = host.sleep(TICK, AbortSignal.any([waiting.signal, host.signal])).catch(() => {});
     const others = [this.#monitor.changed(), tick, this.#reading];
     const pressed = await Promise.race([key, ...others]);
     waiting.abort();
-    if (signal.aborted) throw this.#context.abortError();
+    if (host.signal.aborted) throw this.#context.abortError();
     return pressed ?? undefined;
   }
 
@@ -157,7 +159,7 @@ class Dashboard {
         ? openRun(run, this.#monitor.contextOf(run))
         : this.#answer(run));
     } catch (error) {
-      if (!(error instanceof CliError) || this.#context.signal.aborted) throw error;
+      if (!(error instanceof CliError) || this.#context.host.signal.aborted) throw error;
       return error.kind === "interrupted" ? "the run stays paused" : error.message;
     }
   }
@@ -241,7 +243,7 @@ class RunMonitors {
 
   /** Reads until `stop`. Throws if no application can be read. */
   async read(): Promise<never> {
-    const { host, signal, abortError } = this.#context;
+    const { host, abortError } = this.#context;
     for (;;) {
       const read = this.#all.filter(({ isUnlogged, lost }) => !isUnlogged && !lost);
       if (read.length === 0) throw noLogs();
@@ -249,7 +251,7 @@ class RunMonitors {
       for (const monitor of read) {
         await this.#step(monitor);
         this.#wake();
-        await host.sleep(interval, AbortSignal.any([signal, this.#end.signal])).catch(() => {
+        await host.sleep(interval, AbortSignal.any([host.signal, this.#end.signal])).catch(() => {
           throw abortError();
         });
       }
@@ -263,7 +265,7 @@ class RunMonitors {
     } catch (error) {
       const isLast = this.#all.every((each) => each === monitor || each.lost || each.isUnlogged);
       const isWrong = !(error instanceof CliError) || error.kind === "usage";
-      if (isLast || isWrong || this.#context.signal.aborted) throw error;
+      if (isLast || isWrong || this.#context.host.signal.aborted) throw error;
       monitor.lost = error;
     }
   }

@@ -61,7 +61,7 @@ export async function openChecker(suite: Suite, context: Context) {
   /** Lets Ctrl-C and the end of --timeout arrive, and throws their error. */
   const pause = async () => {
     await new Promise((resolve) => setImmediate(resolve));
-    if (context.signal.aborted) throw context.abortError();
+    if (context.host.signal.aborted) throw context.abortError();
   };
   const checked = async (
     answer: SuiteAnswer,
@@ -255,7 +255,7 @@ const MAX_OUTPUT = 1024 * 1024;
 async function runProgram(
   { words: [program, ...args], from, timeout }: SuiteProgram,
   given: object,
-  { host, signal, abortError }: Context,
+  { host, abortError }: Context,
 ): Promise<Judgement> {
   const failed = (why: string) => ({ error: host.secrets.masked(`check ${program} ${why}`) });
   const late = AbortSignal.timeout(timeout * 1000);
@@ -264,10 +264,10 @@ async function runProgram(
       collect: MAX_OUTPUT,
       cwd: dirname(from.path),
       input: stringifyJson(given),
-      signal: AbortSignal.any([signal, late]),
+      signal: AbortSignal.any([host.signal, late]),
     });
     const [exit, output, errors = ""] = await Promise.all([child.exit, child.output, child.errors]);
-    if (signal.aborted) throw abortError();
+    if (host.signal.aborted) throw abortError();
     if (late.aborted) return failed(`took longer than ${timeout} s`);
     const last = errors.trim().split("\n").at(-1) ?? "";
     const crashed = `ended with exit code ${exit}${last && `: ${quoted(last)}`}`;
@@ -283,7 +283,7 @@ async function runProgram(
     const actual = host.secrets.masked(`${figure}${reason && `: ${quoted(reason)}`}`);
     return { passed, actual, score };
   } catch (error) {
-    if (signal.aborted) throw abortError();
+    if (host.signal.aborted) throw abortError();
     return failed(`could not be run: ${reasonOf(error)}`);
   }
 }

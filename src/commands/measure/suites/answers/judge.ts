@@ -101,8 +101,8 @@ async function askOnce(
     const found = verdictIn(answer, app, judged);
     return { tokens, verdict: typeof found === "string" ? failed(found) : found };
   } catch (error) {
-    const { signal } = app.context;
-    if (signal.aborted || !(error instanceof CliError) || stopsSuite(error)) throw error;
+    const { host } = app.context;
+    if (host.signal.aborted || !(error instanceof CliError) || stopsSuite(error)) throw error;
     return { tokens: null, verdict: failed(`could not be asked: ${error.message}`) };
   }
 }
