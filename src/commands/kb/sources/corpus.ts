@@ -1,7 +1,8 @@
 import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { pathFilter, pathProblem } from "./paths.ts";
+import { pathProblem } from "./paths.ts";
 import type { Source, SourceEntry, SourceObject } from "./source.ts";
+import { pathFilter } from "./walk.ts";
 import { isNumeric } from "../../../lib/exact-number.ts";
 
 /**

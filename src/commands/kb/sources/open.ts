@@ -1,6 +1,9 @@
 import { usage } from "../../../errors.ts";
+import { collect } from "../../../lib/collect.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { documentNames } from "../snapshot/index.ts";
 import type { Source, SourceOptions } from "./source.ts";
+import { walkFiles } from "./walk.ts";
 
 /**
  * Opens a source: a directory, a collection (JSON Lines), `git+URL#REF:PATH`, `rclone:REMOTE:PATH`, `web+URL` or
@@ -42,6 +45,21 @@ export async function openSource(
     const { corpusSource } = await import("./corpus.ts");
     return corpusSource(address, context);
   }
-  const { directorySource } = await import("./directory.ts");
   return directorySource(address, context);
+}
+
+/** A directory as a source; the files of an export have the names of their documents. */
+function directorySource(directory: string, { host: { files } }: Context): Source {
+  return {
+    label: directory,
+    async list(filter) {
+      const entries = await collect(walkFiles(directory, filter, files));
+      const names = await documentNames(directory, files);
+      if (names.size === 0) return { entries };
+      return {
+        entries: entries.map((entry) => ({ ...entry, path: names.get(entry.path) ?? entry.path })),
+      };
+    },
+    get: async ({ location = "" }) => ({ bytes: await files.read(location) }),
+  };
 }

@@ -1,7 +1,7 @@
 import { omitted } from "./source.ts";
 import type { SourceEntry } from "./source.ts";
 import type { FileFilter } from "./walk.ts";
-import { ignoreRules } from "./walk.ts";
+import { pathFilter } from "./walk.ts";
 
 /** Why a path of a source cannot be one: it must stay in the source and be printable. */
 export function pathProblem(path: string): string | undefined {
@@ -14,17 +14,6 @@ export function pathProblem(path: string): string | undefined {
   if (steps.some((step) => /^\.{0,2}$/.test(step)))
     return "it leaves the source or has an empty part";
   return undefined;
-}
-
-/** Decides about paths as a walk does without ignore files: names that start with a dot are skipped. */
-export async function pathFilter({ include = [], exclude = [] }: FileFilter) {
-  const rules = await ignoreRules();
-  const included = include.length > 0 ? rules(include) : undefined;
-  const excluded = rules(exclude);
-  return (path: string, isDirectory = false): boolean =>
-    !path.split("/").some((step) => /^\.(?!\.?$)/.test(step)) &&
-    !excluded.ignores(isDirectory ? `${path}/` : path) &&
-    (isDirectory || included === undefined || included.ignores(path));
 }
 
 /**

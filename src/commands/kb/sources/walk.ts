@@ -79,7 +79,7 @@ interface PathStatus {
  */
 export async function* walkFiles(
   directory: string,
-  { include = [], exclude = [] }: FileFilter,
+  filter: FileFilter,
   files: Files,
 ): AsyncGenerator<DirectoryEntry> {
   const status = await files.stat(directory);
@@ -89,10 +89,8 @@ export async function* walkFiles(
     throw usage(message, await directoryHint(directory, status !== null, files));
   }
   const root = await files.realPath(directory);
-  const rules = await ignoreRules();
-  const included = include.length > 0 ? rules(include) : undefined;
-  const excluded = rules(exclude);
-  yield* walk({ directory, root, rulesOf: rules, included, excluded, files }, "", [], []);
+  const scope = { rulesOf: await ignoreRules(), isKept: await pathFilter(filter) };
+  yield* walk({ directory, root, files, ...scope }, "", [], []);
 }
 
 /** What names a source that is not a directory: the file or the site that was meant. */
@@ -111,8 +109,19 @@ async function directoryHint(path: string, isFile: boolean, files: Files): Promi
     : missingPathHint(path, files);
 }
 
+/** Decides about paths by patterns, without ignore files: names that start with a dot are skipped. */
+export async function pathFilter({ include = [], exclude = [] }: FileFilter) {
+  const rules = await ignoreRules();
+  const included = include.length > 0 ? rules(include) : undefined;
+  const excluded = rules(exclude);
+  return (path: string, isDirectory = false): boolean =>
+    !path.split("/").some((step) => /^\.(?!\.?$)/.test(step)) &&
+    !excluded.ignores(isDirectory ? `${path}/` : path) &&
+    (isDirectory || included === undefined || included.ignores(path));
+}
+
 /** Returns what makes rules of patterns. */
-export async function ignoreRules(): Promise<Walk["rulesOf"]> {
+async function ignoreRules(): Promise<Walk["rulesOf"]> {
   const { default: ignore } = await import("ignore");
   const options = { ignorecase: false, allowRelativePaths: true }; // paths of sources may be invalid
   return (patterns) => ignore(options).add(patterns.map(simplifyPattern));
@@ -123,8 +132,7 @@ interface Walk {
   /** Real path of the directory. */
   readonly root: string;
   readonly rulesOf: (patterns: readonly string[]) => Ignore;
-  readonly included: Ignore | undefined;
-  readonly excluded: Ignore;
+  readonly isKept: (path: string, isDirectory: boolean) => boolean;
   readonly files: Files;
 }
 
@@ -163,26 +171,22 @@ async function* walk(
     return { path, ...(own.isLink ? await statusOf(scope, path) : knownStatus(scope, path, own)) };
   };
   for await (const { path, entry, isDirectory } of mapConcurrent(shown, concurrency, read)) {
-    if (!isIncluded(scope, path, isDirectory, rules)) yield { kind: "excluded", path };
+    if (!scope.isKept(path, isDirectory) || isIgnored(path, isDirectory, rules))
+      yield { kind: "excluded", path };
     else if (entry) yield entry;
     else yield* walk(scope, `${path}/`, rules, [...parents, real]);
   }
 }
 
-function isIncluded(
-  { included, excluded }: Walk,
-  path: string,
-  isDirectory: boolean,
-  ignoreRules: readonly IgnoreRules[],
-): boolean {
-  const marked = (text: string) => (isDirectory ? `${text}/` : text);
-  if (excluded.ignores(marked(path))) return false;
-  let isIgnored = false;
-  for (const { base, rules } of ignoreRules) {
-    const { ignored, unignored } = rules.test(marked(path.slice(base.length)));
-    isIgnored = ignored || (isIgnored && !unignored);
+/** Do the ignore files exclude a path? */
+function isIgnored(path: string, isDirectory: boolean, all: readonly IgnoreRules[]): boolean {
+  let isOut = false;
+  for (const { base, rules } of all) {
+    const own = path.slice(base.length);
+    const { ignored, unignored } = rules.test(isDirectory ? `${own}/` : own);
+    isOut = ignored || (isOut && !unignored);
   }
-  return !isIgnored && (isDirectory || included === undefined || included.ignores(path));
+  return isOut;
 }
 
 /** The status of a file or directory, which the list around it tells; not of a link. */

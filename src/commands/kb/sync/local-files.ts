@@ -2,7 +2,7 @@ import { CliError, isFatal, reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { decodeText, unicodeForm } from "../../../lib/text.ts";
+import { countCharacters, decodeText, unicodeForm } from "../../../lib/text.ts";
 import type { SourceDocument } from "../changes/index.ts";
 import { isKnownToHold, syncFields } from "../documents/index.ts";
 import type { DocumentState, FieldValue } from "../documents/index.ts";
@@ -13,22 +13,9 @@ import {
   textProblem,
   uploadKind,
 } from "../sources/index.ts";
-import type {
-  Content,
-  FileFilter,
-  Obstacle,
-  Source,
-  SourceEntry,
-  SourceObject,
-} from "../sources/index.ts";
+import type { Content, Obstacle, Source, SourceEntry, SourceObject } from "../sources/index.ts";
 import type { Spool } from "./spool.ts";
 import { isNumeric } from "../../../lib/exact-number.ts";
-
-/** Which files of a directory to sync, and under which path. */
-export interface Selection extends FileFilter {
-  /** Put before each path, with `/`, so that several directories can share a knowledge base. */
-  readonly prefix?: string | undefined;
-}
 
 /** A file to store as a document; its path has `/` and comes after the prefix. */
 export interface LocalFile extends SourceDocument {
@@ -55,8 +42,10 @@ export const isUnsupported = ({ problem, kind }: SkippedFile): boolean =>
 export const MAX_NAME_LENGTH = 200;
 
 /** How files are read. */
-export interface FileReading extends Selection {
+export interface FileReading {
   readonly from: Source;
+  /** Put before each path, with `/`, so that several directories can share a knowledge base. */
+  readonly prefix?: string | undefined;
   readonly withFrontMatter: boolean;
   /** Most bytes of a file. */
   readonly maxSize?: number | undefined;
@@ -148,7 +137,7 @@ async function checkedText(
   if (front?.kind === "broken")
     return { path, problem: `invalid front matter, line ${front.line}: ${front.reason}` };
   const metadata = front?.kind === "good" ? plainValues(front.fields) : {};
-  return { size: codePoints(text), metadata };
+  return { size: countCharacters(text), metadata };
 }
 
 /** The way in which contents are read; another one makes all fingerprints count as new. */
@@ -161,7 +150,7 @@ const READING = 2;
 const fingerprintMark = (
   fingerprint: string,
   size: number | undefined,
-  { withFrontMatter }: Pick<FileReading, "withFrontMatter">,
+  { withFrontMatter }: FileReading,
 ): string => `${wayOf(withFrontMatter)}:${size ?? ""}:${fingerprint}`;
 
 const wayOf = (withFrontMatter: boolean): string => `${READING}${withFrontMatter ? "f" : ""}`;
@@ -179,14 +168,8 @@ export const syncedDocuments = (
       const [, way, given] = /^(\w+):\d*:(.*)$/s.exec(String(mark)) ?? [];
       const isIndexed = /^[0-9a-f]{64}$/.test(String(content)); // not "pending:…"
       const isOwn = of === source && isKnownToHold(document, { hash: String(content) });
-      if (
-        !isOwn ||
-        !isIndexed ||
-        given === undefined ||
-        way !== wayOf(withFrontMatter) ||
-        document.indexing_status === "error"
-      )
-        return [];
+      const isValid = isOwn && isIndexed && document.indexing_status !== "error";
+      if (!isValid || given === undefined || way !== wayOf(withFrontMatter)) return [];
       return [[String(at), { hash: String(content), fingerprint: given, mark: String(mark) }]];
     }),
   );
@@ -202,10 +185,6 @@ export function parsePrefix(text: string | undefined): string | undefined {
   }
   return prefix;
 }
-
-/** Counts code points without an array of them. */
-const codePoints = (text: string): number =>
-  text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
 
 /**
  * The path that identifies a document, in Unicode form NFC, as some systems store accents as separate

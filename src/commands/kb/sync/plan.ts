@@ -1,40 +1,63 @@
-import { ambiguousContent, change, duplicatePath, planDocuments } from "../changes/index.ts";
-import type { Change } from "../changes/index.ts";
-import { contentHashes, readKbState, syncFields } from "../documents/index.ts";
-import type { DocumentState } from "../documents/index.ts";
-import type { Shard } from "../../task/shard.ts";
-import type { Context } from "../../task/command-spec.ts";
+import { mapAll } from "../../../api/concurrent-map.ts";
+import { usage } from "../../../errors.ts";
 import { parseBytes } from "../../../lib/numbers.ts";
 import { shortened } from "../../../lib/text.ts";
-import type { Source } from "../sources/index.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { isInShard } from "../../task/shard.ts";
+import type { Shard } from "../../task/shard.ts";
+import { ambiguousContent, change, duplicatePath, planDocuments } from "../changes/index.ts";
+import type { Change } from "../changes/index.ts";
+import {
+  contentHashes,
+  convertValues,
+  isCustomField,
+  readKbState,
+  syncFields,
+  typesFor,
+  writtenValue,
+} from "../documents/index.ts";
+import type { DocumentState, KbState } from "../documents/index.ts";
+import { markOf, openSource, uploadKind } from "../sources/index.ts";
+import type { SourceEntry, SourceObject, SourceOptions } from "../sources/index.ts";
+import type { statusParams, syncParams } from "./command.ts";
 import {
   documentPath,
+  isUnchanged,
   isUnsupported,
   presenceIn,
+  readLocalFile,
   syncedDocuments,
   withoutTwins,
 } from "./local-files.ts";
-import type { Selection, SkippedFile } from "./local-files.ts";
-import type { SyncJournal } from "./made-journal.ts";
-import { parsePatterns } from "./patterns.ts";
-import { listEntries, readFiles, withMetadata } from "./scan.ts";
-import type { Spool } from "./spool.ts";
+import type { LocalFile, SkippedFile } from "./local-files.ts";
+import { openSyncJournal } from "./made-journal.ts";
+import { parsePatterns, patternValues } from "./patterns.ts";
+import type { Pattern } from "./patterns.ts";
+import { newSpool } from "./spool.ts";
 
 /** What decides how the files of a source and the documents of a knowledge base belong together. */
-export interface PlanOptions extends Selection {
-  readonly dataset_id: string;
-  /** Marks its documents. */
-  readonly source: string;
-  readonly from: Source;
-  readonly spool: Spool;
-  readonly prune?: boolean | undefined;
-  readonly metadata_from?: "front-matter" | undefined;
-  readonly adopt?: boolean | undefined;
-  readonly rewrite?: boolean | undefined;
-  readonly checksum?: boolean | undefined;
-  readonly max_size?: string | undefined;
-  readonly metadata?: readonly string[] | undefined;
-  readonly match?: readonly string[] | undefined;
+export type PlanFlags = Input<typeof statusParams> & Pick<Input<typeof syncParams>, "rewrite">;
+
+/** What a sync reads from and notes in. */
+type OpenSync = Awaited<ReturnType<typeof openSync>>;
+
+/** Opens the source of a sync and its journal; `close` ends both. */
+export async function openSync(
+  { dataset_id, directory, prefix }: PlanFlags,
+  options: SourceOptions,
+  context: Context,
+) {
+  const from = await openSource(directory, context, options);
+  const source = markOf(from, prefix);
+  const spool = newSpool(context);
+  const journal = await openSyncJournal(dataset_id, source, context);
+  const close = async () => {
+    await journal.close();
+    await spool.close();
+    await from.close?.();
+  };
+  return { from, source, spool, journal, close };
 }
 
 /** The changes of a sync, and what they follow from. */
@@ -46,41 +69,17 @@ export type SyncPlan = Awaited<ReturnType<typeof planSync>>;
  * whose file no longer exists, which only `prune` deletes.
  */
 export async function planSync(
-  journal: SyncJournal,
-  input: PlanOptions,
+  flags: PlanFlags,
+  sync: OpenSync,
   shard: Shard | undefined,
   context: Context,
 ) {
-  const { dataset_id, prefix, source, from, prune = false, adopt = false, rewrite = false } = input;
-  const patterns = parsePatterns(input.metadata ?? [], input.match ?? []);
-  const { max_size } = input;
-  const maxSize = max_size === undefined ? undefined : parseBytes("--max-size", max_size);
-  const { entries: listed, problem } = await listEntries(from, input);
-  // The state is read while files are; of the two counts, that of the files is shown first.
-  const isRemote = from.address !== undefined;
-  let areFilesRead = isRemote;
-  const progress: Context["progress"] = (step) => areFilesRead && context.progress(step);
-  const readingState = readKbState(dataset_id, { ...context, progress });
-  readingState.catch(() => {}); // awaited below
-  const isKnown = isRemote && !input.checksum;
-  const withFrontMatter = input.metadata_from !== undefined;
-  const reading = {
-    from,
-    prefix,
-    shard,
-    maxSize,
-    withFrontMatter,
-    synced: isKnown
-      ? syncedDocuments((await readingState).documents, source, withFrontMatter)
-      : undefined,
-    spool: input.spool,
-  };
-  const scanned = await readFiles(listed, reading, context);
-  const { entries } = scanned;
-  areFilesRead = true;
-  const state = await readingState;
-  const { files, twins } = withoutTwins(withMetadata(scanned.files, patterns, state));
-
+  const { dataset_id, prefix, prune = false, adopt = false, rewrite = false } = flags;
+  const { from, source, journal } = sync;
+  const patterns = parsePatterns(flags.metadata ?? [], flags.match ?? []);
+  const read = await readBoth(flags, sync, shard, context);
+  const { entries, problem, state } = read;
+  const { files, twins } = withoutTwins(withMetadata(read.files, patterns, state));
   const documents = await journal.withMarks(state.documents);
   const ambiguous = ambiguousContent(files, documents);
   const hashes = await contentHashes(dataset_id, ambiguous, context);
@@ -99,27 +98,92 @@ export async function planSync(
   const withoutFile = pruned.filter(isWithoutFile).length;
   const incomplete =
     problem === undefined ? [] : [{ path: from.label, problem: `incomplete: ${problem}` }];
-  const skipped = [...scanned.skipped, ...twins, ...doubts, ...incomplete];
+  const skipped = [...read.skipped, ...twins, ...doubts, ...incomplete];
   const unfit = skipped.map(unfitRow);
   const count = files.length + skipped.length;
+  const found = { entries, files: read.files, patterns, state, documents };
+  return { ...found, changes, unfit, count, withoutFile, mayExist };
+}
+
+/**
+ * The order in which every sync reads: the list of the source, the state of the knowledge base, and then the files of
+ * the shard, except those that the state shows to be unchanged. Throws usage if there is no file and --prune would
+ * delete every document. An entry that is another one under a second name counts as not listed.
+ */
+async function readBoth(
+  flags: PlanFlags,
+  { from, source, spool }: OpenSync,
+  shard: Shard | undefined,
+  context: Context,
+) {
+  const { dataset_id, prefix, prune, include, exclude, max_size } = flags;
+  const maxSize = max_size === undefined ? undefined : parseBytes("--max-size", max_size);
+  const { entries, problem } = await from.list({ include, exclude });
+  const isReadable = entries.every(({ path }) => path !== ".");
+  const isEmpty = !entries.some(({ kind }) => kind === "file");
+  if (prune && (!isReadable || (isEmpty && problem === undefined)))
+    throw usage(`no readable files in ${from.label}; refusing to --prune everything`);
+  const state = await readKbState(dataset_id, context);
+  const withFrontMatter = flags.metadata_from !== undefined;
+  const isKnown = from.address !== undefined && !flags.checksum;
+  const synced = isKnown ? syncedDocuments(state.documents, source, withFrontMatter) : undefined;
+  const reading = { from, prefix, maxSize, withFrontMatter, synced, spool };
+  const inShard = entries
+    .filter((entry) => entry.kind !== "excluded")
+    .filter(({ path }) => isInShard(documentPath(path, prefix), shard));
+  const isRead = (entry: SourceEntry): entry is SourceObject =>
+    entry.kind === "file" && uploadKind(entry.path) !== undefined && !isUnchanged(entry, reading);
+  await from.prepare?.(inShard.filter(isRead));
+  let done = 0;
+  const count = (current?: string) =>
+    context.progress({ verb: "Reading", done, total: inShard.length, unit: "files", current });
+  count();
+  const read = await mapAll(inShard, from.concurrency ?? 16, async (entry) => {
+    const file = await readLocalFile(entry, reading);
+    done++;
+    count(entry.path);
+    return file;
+  });
+  const unread = read.filter((each) => !isFile(each));
+  const same = new Set(unread.filter(({ kind }) => kind === "same").map(({ path }) => path));
   return {
-    changes,
-    unfit,
-    entries,
-    files: scanned.files,
-    count,
-    patterns,
     state,
-    documents,
-    withoutFile,
-    mayExist,
+    problem,
+    entries: entries.filter(({ path }) => !same.has(path)),
+    files: read.filter(isFile),
+    skipped: unread.filter(({ kind }) => kind !== "same"),
   };
+}
+
+const isFile = (each: LocalFile | SkippedFile): each is LocalFile => "hash" in each;
+
+/**
+ * Files with their final metadata: front matter and patterns, as the fields store it. Throws usage that
+ * names file, field and value.
+ */
+function withMetadata(
+  readable: readonly LocalFile[],
+  patterns: readonly Pattern[],
+  { fields }: KbState,
+): readonly LocalFile[] {
+  const all = readable.map(({ metadata, relativePath }) => ({
+    ...Object.fromEntries(Object.entries(metadata).filter(([name]) => isCustomField(name))),
+    ...patternValues(relativePath, patterns),
+  }));
+  const types = typesFor(new Map(fields.map(({ name, type }) => [name, type])), all);
+  return readable.map((file, at) => ({
+    ...file,
+    metadata: convertValues(all[at] ?? {}, types, file.path, writtenValue),
+  }));
 }
 
 /** The objects of documents of this source that its list does not have. */
 const unlistedOf = (
   documents: readonly DocumentState[],
-  given: Pick<PlanOptions, "source" | "prefix"> & { readonly isPresent: (path: string) => boolean },
+  given: Pick<PlanFlags, "prefix"> & {
+    readonly source: string;
+    readonly isPresent: (path: string) => boolean;
+  },
 ) =>
   documents.flatMap(({ metadata }) => {
     const { [syncFields.path]: at, [syncFields.source]: owner, url } = metadata;

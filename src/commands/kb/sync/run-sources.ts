@@ -5,6 +5,7 @@ import { openJournal } from "../../../lib/journal.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { change } from "../changes/index.ts";
 import type { syncRunParams } from "./command.ts";
 import { openedEntry, readSourcesFile } from "./sources-file.ts";
 import type { SourceEntryOfFile } from "./sources-file.ts";
@@ -77,14 +78,8 @@ export async function* run(
     summaries.push(`${name}: ${note}`);
     const seconds = Math.round((context.host.elapsed() - start) / 100) / 10;
     const result = failure ? "failed" : "ok";
-    past.push({
-      at: context.host.now().toISOString(),
-      source: name,
-      kb: entry.kb,
-      result,
-      seconds,
-      note,
-    });
+    const at = context.host.now().toISOString();
+    past.push({ at, source: name, kb: entry.kb, result, seconds, note });
   }
   context.summary(summaries.join("\n"));
   if (!context.options.dryRun) await remember(past, context);
@@ -102,27 +97,15 @@ export async function* run(
 }
 
 const flagsOf = ({ max_delete, metadata = {}, ...entry }: SourceEntryOfFile) => ({
-  prefix: entry.prefix,
-  include: entry.include,
-  exclude: entry.exclude,
-  prune: entry.prune,
-  adopt: entry.adopt,
-  max_size: entry.max_size,
-  metadata_from: entry.metadata_from,
+  ...entry,
   metadata: Object.entries(metadata).map(([field, value]) => `${field}=${value}`),
   ...(max_delete !== undefined && { max_delete: String(max_delete) }),
 });
 
 const failedRow = (kb: string, note: string): SyncRow => ({
-  action: "failed",
-  what: "knowledge base",
-  name: kb,
+  ...change({ action: "failed", what: "knowledge base", name: kb, note }),
   path: kb,
-  id: null,
   document_id: null,
-  from: null,
-  to: null,
-  note,
 });
 
 /** Adds syncs to the history; a sync does not fail because of it. */

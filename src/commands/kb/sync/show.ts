@@ -10,17 +10,13 @@ import {
 } from "../sources/index.ts";
 import type { SourceObject } from "../sources/index.ts";
 import { documentPath } from "./local-files.ts";
-import type { Selection } from "./local-files.ts";
-
-/** What is shown, and of which source. */
-interface ShownFile extends Selection {
-  readonly directory: string;
-  readonly allow_private?: boolean | undefined;
-  readonly show: string;
-}
+import type { PlanFlags } from "./plan.ts";
 
 /** The text of a file as a sync sends it: a page as Markdown. Throws usage for a file that is uploaded. */
-export async function shownText(input: ShownFile, context: Context): Promise<string> {
+export async function shownText(
+  input: PlanFlags & { readonly show: string },
+  context: Context,
+): Promise<string> {
   if (!context.options.dryRun) throw usage("--show requires --dry-run");
   const { directory, prefix, show, allow_private } = input;
   const from = await openSource(directory, context, { isPrivate: allow_private });

@@ -6,13 +6,10 @@ import type { Input } from "../../../operations/operation.ts";
 import { countsOf, isOutOfSync, plannedRow, sizeOf } from "../changes/index.ts";
 import type { Action, Change } from "../changes/index.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { markOf, openSource } from "../sources/index.ts";
 import type { statusParams } from "./command.ts";
 import { parsePrefix } from "./local-files.ts";
-import { openSyncJournal } from "./made-journal.ts";
-import { planSync } from "./plan.ts";
+import { openSync, planSync } from "./plan.ts";
 import type { SyncPlan } from "./plan.ts";
-import { newSpool } from "./spool.ts";
 
 /** What a sync would do, as counts for programs and as texts for people. */
 interface SyncStatus {
@@ -32,19 +29,11 @@ export async function* run(
   { exit_code, ...args }: Input<typeof statusParams>,
   context: Context,
 ): AsyncGenerator<SyncStatus> {
-  const prefix = parsePrefix(args.prefix);
-  const from = await openSource(args.directory, context, { isPrivate: args.allow_private });
-  const source = markOf(from, prefix);
+  const flags = { ...args, prefix: parsePrefix(args.prefix) };
   // A dry run opens the journal to read it.
   const reads = { ...context, options: { ...context.options, dryRun: true } };
-  const journal = await openSyncJournal(args.dataset_id, source, reads);
-  const spool = newSpool(context);
-  const input = { ...args, prefix, source, from, spool };
-  const plan = await planSync(journal, input, undefined, context).finally(async () => {
-    await spool.close();
-    await from.close?.();
-  });
-  const status = statusOf(plan);
+  const sync = await openSync(flags, { isPrivate: args.allow_private }, reads);
+  const status = statusOf(await planSync(flags, sync, undefined, context).finally(sync.close));
   yield status;
   if (!exit_code || status.state === "up to date") return;
   throw new CliError("gate", `${args.directory} and the knowledge base differ`, {

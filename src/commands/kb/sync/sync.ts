@@ -1,23 +1,21 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
-import { confirmLosses, isAddress, syncFields } from "../documents/index.ts";
-import type { DocumentState, KbState } from "../documents/index.ts";
+import { confirmLosses, isAddress, isCustomField, syncFields } from "../documents/index.ts";
+import type { KbState } from "../documents/index.ts";
 import { indexedAgain, lossesIn, makeDocuments, withLosses } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
-import { openSyncJournal } from "./made-journal.ts";
 import type { SyncJournal } from "./made-journal.ts";
-import { parsePrefix } from "./local-files.ts";
-import { planSync } from "./plan.ts";
-import type { PlanOptions } from "./plan.ts";
-import { noticeUnused } from "./scan.ts";
+import { documentPath, parsePrefix } from "./local-files.ts";
+import { matchesNone } from "./patterns.ts";
+import { openSync, planSync } from "./plan.ts";
+import type { SyncPlan } from "./plan.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { newSpool } from "./spool.ts";
-import { markOf, openSource, uploadKind } from "../sources/index.ts";
+import { uploadKind } from "../sources/index.ts";
 import type { SourceOptions } from "../sources/index.ts";
 import type { syncParams } from "./command.ts";
 
@@ -111,35 +109,31 @@ const isTransient = ({ kind, info: { retryable } }: CliError, isFirst: boolean):
   kind === "partial" || (!isFirst && (kind === "network" || retryable === true));
 
 async function* syncOnce(
-  { options, ...input }: SyncInput & { readonly options?: SourceOptions },
+  { options = {}, ...input }: SyncInput & { readonly options?: SourceOptions },
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
-  const from = await openSource(input.directory, context, options);
-  const source = markOf(from, input.prefix);
-  const spool = newSpool(context);
-  const journal = await openSyncJournal(input.dataset_id, source, context);
+  const sync = await openSync(input, options, context);
   try {
-    yield* syncWith(journal, { ...input, source, from, spool }, shard, context);
+    const plan = await planSync(input, sync, shard, context);
+    yield* makePlan(plan, { ...input, ...sync }, shard, context);
   } finally {
-    await journal.close();
-    await spool.close();
-    await from.close?.();
+    await sync.close();
   }
 }
 
-async function* syncWith(
-  journal: SyncJournal,
-  input: SyncInput & Pick<PlanOptions, "source" | "from" | "spool">,
+/** Makes the changes of a plan, after what it loses is confirmed. */
+async function* makePlan(
+  plan: SyncPlan,
+  input: SyncInput & { readonly source: string; readonly journal: SyncJournal },
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
-  const { dataset_id, prefix, source, prune = false } = input;
-  const plan = await planSync(journal, input, shard, context);
-  const { documents, entries, files, mayExist, patterns, state } = plan;
+  const { dataset_id, source, journal } = input;
+  const { documents, state } = plan;
   const changes = await withLosses(plan.changes, { dataset_id, ...state }, context);
-  await noticeUnused(files, input.match ? patterns : [], entries, context);
-  if (prune) await noticeUnmarked(documents, changes, { prefix, mayExist }, context);
+  await noticeUnused(plan, input, context);
+  if (input.prune) await noticeUnmarked(plan, changes, input, context);
   requireTechnique(changes, state, dataset_id);
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
   await confirmDeletes(changes, owned.length, input, context);
@@ -170,20 +164,34 @@ const adoptLine = ({ dataset_id, directory, ...flags }: SyncInput): string =>
     shard: flags.shard,
   });
 
+/** Prints which names of front matter and which patterns of --match a sync does not use. */
+async function noticeUnused(
+  { files, entries, patterns }: SyncPlan,
+  { match }: SyncInput,
+  { notice }: Context,
+): Promise<void> {
+  const names = new Set(files.flatMap(({ metadata }) => Object.keys(metadata)));
+  const reserved = [...names].filter((name) => !isCustomField(name)).sort();
+  if (reserved.length > 0) {
+    const shown = reserved.map((name) => (name.length > 40 ? `${name.slice(0, 40)}…` : name));
+    await notice(`skipped front matter keys that cannot be field names: ${shown.join(", ")}`);
+  }
+  const paths = entries
+    .filter(({ kind }) => kind === "file")
+    .map(({ path }) => documentPath(path, undefined));
+  for (const pattern of match ? patterns : [])
+    if (matchesNone(pattern, paths))
+      await notice(`--match ${JSON.stringify(pattern.text)} matches no files`);
+}
+
 /**
  * Names documents that --prune keeps although an interrupted sync of another machine may have left them:
  * the API made them, no sync marked them, and they have the name of a file that does not exist.
  */
 async function noticeUnmarked(
-  documents: readonly DocumentState[],
+  { documents, mayExist }: SyncPlan,
   changes: readonly DocumentChange[],
-  {
-    prefix,
-    mayExist,
-  }: {
-    readonly prefix: string | undefined;
-    readonly mayExist: (path: string) => boolean;
-  },
+  { prefix }: SyncInput,
   { notice }: Context,
 ): Promise<void> {
   const planned = new Set(changes.map(({ id }) => id));
