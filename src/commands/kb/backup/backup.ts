@@ -236,32 +236,29 @@ export async function* run(
   const added = formatBytes(rows.reduce((sum, row) => sum + row.added, 0));
   const stored = counted(rows.length - failed.length, "snapshot");
   context.summary(`stored ${stored} in ${input.directory}, which grew by ${added}`);
+  const partial = (message: string, details: object, hint: string) =>
+    new CliError("partial", message, { isResult: true, details, hint });
   const [first] = failed;
+  if (first)
+    throw partial(
+      `failed to back up ${failed.length} of ${kbs.length}: ${first.kb}`,
+      { failed },
+      "the others are stored; a key may open only some knowledge bases",
+    );
   const [missing] = unread;
-  if (!first && missing) {
-    const names = unread.map(({ name }) => name);
-    throw new CliError("partial", `without the chunks of ${firstNames(names, 3)}: ${missing.why}`, {
-      isResult: true,
-      details: { without_chunks: names, lost },
-      hint: "the notes name what is not stored; run the same command again once everything is indexed (kb heal)",
-    });
-  }
-  if (!first && lost.length > 0)
-    throw new CliError("partial", `the server has lost the files of ${firstNames(lost, 3)}`, {
-      isResult: true,
-      details: { lost },
-      hint: "all else is stored, with the chunks of these documents; upload the files again",
-    });
-  if (!first) return;
-  throw new CliError(
-    "partial",
-    `failed to back up ${failed.length} of ${kbs.length}: ${first.kb}`,
-    {
-      isResult: true,
-      details: { failed },
-      hint: "the others are stored; a key may open only some knowledge bases",
-    },
-  );
+  const names = unread.map(({ name }) => name);
+  if (missing)
+    throw partial(
+      `without the chunks of ${firstNames(names, 3)}: ${missing.why}`,
+      { without_chunks: names, lost },
+      "the notes name what is not stored; run the same command again once everything is indexed (kb heal)",
+    );
+  if (lost.length > 0)
+    throw partial(
+      `the server has lost the files of ${firstNames(lost, 3)}`,
+      { lost },
+      "all else is stored, with the chunks of these documents; upload the files again",
+    );
 }
 
 async function backUp(

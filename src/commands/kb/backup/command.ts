@@ -61,6 +61,11 @@ export const backupList = task({
   examples: ["kb backup list backups", "kb backup list backups --kb Handbook -o json"],
 });
 
+const differences = onTerminal(
+  { form: "results", outcome: "what", name: "name", reason: "note", routine: [] },
+  withNamePath("name", list("", "what name:name note a b")),
+);
+
 export const snapshotDiffParams = {
   directory,
   a: local.text("Snapshot ID or its beginning", { required, placeholder: "a" }),
@@ -72,10 +77,7 @@ export const backupDiff = task({
   action: "compare snapshots {a} and {b}",
   summary: "Show what changed from one snapshot to another",
   params: snapshotDiffParams,
-  returns: onTerminal(
-    { form: "results", outcome: "what", name: "name", reason: "note", routine: [] },
-    withNamePath("name", list("", "what name:name note a b")),
-  ),
+  returns: differences,
   effect: "reads",
   examples: [
     "kb backup diff backups 1a2b3c4d 5e6f7a8b",
@@ -133,10 +135,7 @@ export const backupDrill = task({
     "Compares every document, chunk, value and setting (not tags) with the snapshot, and with --questions what\nsearches find with what they find in the knowledge base itself, if it still exists. Exits with code 14 if\nanything differs. The temporary knowledge base is removed at the end, or after a kill by the next drill\non this machine, which deletes only a knowledge base whose name and description the drill had noted\nbefore it created it.",
   parallel: true,
   params: drillParams,
-  returns: onTerminal(
-    { form: "results", outcome: "what", name: "name", reason: "note", routine: [] },
-    withNamePath("name", list("", "what name:name note a b")),
-  ),
+  returns: differences,
   sends: [...makes, ...reads, searchKnowledgeBase, deleteKnowledgeBase, listKnowledgeBases],
   effect: "writes",
   confirms: true,

@@ -8,7 +8,7 @@ import {
 import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import { deleteMetadataField, listMetadataFields } from "../../../operations/metadata.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { applySettings, change, makeDocuments } from "../changes/index.ts";
+import { applySettings, documentRow, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { chunkRules, makeChunks, readChunksOf } from "../chunk-lists/index.ts";
 import { readKbState, restoreValues } from "../documents/index.ts";
@@ -35,13 +35,12 @@ export interface BackPlan {
 export function* plannedRows({ back, documents }: BackPlan): Generator<Change> {
   yield* back;
   for (const { before, after, current, differs } of documents) {
-    const { name = "", id = null } = current ?? before ?? after ?? {};
-    if (differs.length === 0) continue;
-    const note = before && current ? differs.join(", ") : null;
-    const row = { what: "document", name, id, note } as const;
-    if (isUnstored({ before, differs })) yield unstoredRow({ name, id });
-    else if (!before) yield change({ action: "delete", ...row });
-    else yield change({ action: current ? "update" : "create", ...row });
+    const document = current ?? before ?? after;
+    if (!document || differs.length === 0) continue;
+    const action = current ? "update" : "create";
+    if (isUnstored({ before, differs })) yield unstoredRow(document);
+    else if (!before) yield documentRow("delete", document);
+    else yield documentRow(action, document, current ? differs.join(", ") : null);
   }
 }
 
@@ -49,8 +48,8 @@ export function* plannedRows({ back, documents }: BackPlan): Generator<Change> {
 const isUnstored = ({ before, differs }: Pick<CurrentDocument, "before" | "differs">): boolean =>
   before?.file === null && differs.includes("content");
 
-const unstoredRow = (document: { readonly name: string; readonly id: string | null }): Change =>
-  change({ what: "document", ...document, action: "skip", note: "the server had no file of it" });
+const unstoredRow = (document: { readonly name: string; readonly id: string }): Change =>
+  documentRow("skip", document, "the server had no file of it");
 
 /** Settings that no request changes back (server §8). */
 const fixed = ["doc_form", "summary_index_setting"];
@@ -73,19 +72,15 @@ export async function* makeBack(plan: BackPlan, context: Context): AsyncGenerato
   await setStatus(dataset_id, now, { enabled: false, archived: true }, context);
   for (const each of documents) {
     const { before, current, differs } = each;
-    const { name = "", id = null } = current ?? before ?? {};
-    if (isUnstored(each)) yield unstoredRow({ name, id });
+    if (before && isUnstored(each)) yield unstoredRow(current ?? before);
     else if (before && !restored.some(([found]) => found === before))
-      yield { ...unstoredRow({ name, id }), note: "was stored under another name" };
+      yield documentRow("skip", current ?? before, "was stored under another name");
     const rest = differs.filter((part) => part === "metadata" || part === "status");
     if (before && current && rest.length === differs.length && rest.length > 0)
-      yield change({ ...documentRow(current), action: "metadata", note: rest.join(", ") });
+      yield documentRow("metadata", current, rest.join(", "));
   }
   yield* unwantedFields(plan, context);
 }
-
-const documentRow = ({ name, id }: { readonly name: string; readonly id: string }) =>
-  ({ what: "document", name, id }) as const;
 
 async function* settings(
   { dataset_id, before, state, back }: BackPlan,
@@ -142,8 +137,7 @@ async function* contents(plan: BackPlan, context: Context): AsyncGenerator<Chang
     const { current } = each;
     if (!each.before) {
       if (!current) return [];
-      const row = change({ ...documentRow(current), action: "delete" });
-      return [{ ...row, source: undefined, document: current }];
+      return [{ ...documentRow("delete", current), source: undefined, document: current }];
     }
     const source = sources.get(each.before.id);
     if (!source?.exported || !each.differs.includes("content") || isUnstored(each)) return [];
@@ -153,8 +147,9 @@ async function* contents(plan: BackPlan, context: Context): AsyncGenerator<Chang
     const sent = isBeside
       ? { ...source, kind: "file" as const, exported: { ...exported, isLater: true } }
       : { ...source, exported };
-    const { name, id } = current ?? { name: source.path, id: null };
-    const row = change({ what: "document", name, id, action: current ? "update" : "create" });
+    const row = current
+      ? documentRow("update", current)
+      : documentRow("create", { name: source.path, id: null });
     return [{ ...row, source: sent, document: current }];
   });
   if (changes.length === 0) return;
@@ -189,14 +184,13 @@ async function* chunks(
 ): AsyncGenerator<Change> {
   const { settings: kbSettings } = before.state;
   const rules = chunkRules(kbSettings, kbSettings.doc_form);
-  for (const [stored, { id, name }] of pairs) {
+  for (const [stored, document] of pairs) {
     const list = await readChunksOf(directory, stored, context);
     if (!list) continue;
-    const target = { dataset_id, document_id: id, ...rules };
+    const target = { dataset_id, document_id: document.id, ...rules };
     const { updated, added, deleted, children } = await makeChunks(target, list, context);
     const count = updated + added + deleted + children;
-    const note = `chunks: ${count} changed`;
-    if (count > 0) yield change({ ...documentRow({ name, id }), action: "update", note });
+    if (count > 0) yield documentRow("update", document, `chunks: ${count} changed`);
   }
 }
 

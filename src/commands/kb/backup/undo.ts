@@ -6,7 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { stringifyJson } from "../../../lib/json.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { change } from "../changes/index.ts";
+import { change, documentRow } from "../changes/index.ts";
 import type { Change } from "../changes/index.ts";
 import { readKbState, documentStatuses, waitForIndexing } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
@@ -201,10 +201,10 @@ const conflictOf = ({ action, what, name, from }: Change): Change => {
 };
 
 const changedRows = ({ before, after, current, changed }: CurrentDocument): Change[] => {
-  const { name = "", id = null } = current ?? after ?? before ?? {};
-  if (changed.length === 0) return [];
+  const document = current ?? after ?? before;
+  if (!document || changed.length === 0) return [];
   const note = current ? `changed since: ${changed.join(", ")}` : "was deleted since";
-  return [change({ action: "conflict", what: "document", name, id, note })];
+  return [documentRow("conflict", document, note)];
 };
 
 /**

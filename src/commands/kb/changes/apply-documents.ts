@@ -14,7 +14,17 @@ import {
 import type { MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
 import { isContentIndexed, rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
-import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
+import {
+  failed,
+  isRecoverable,
+  isReplaceable,
+  mayGetChunks,
+  pendingOf,
+  setStatus,
+  statusesOf,
+  waitUntilEditable,
+} from "./indexing.ts";
+import type { Unindexed } from "./indexing.ts";
 import { newOwners } from "./owners.ts";
 import { newMarker } from "./marker.ts";
 import type { Marker } from "./marker.ts";
@@ -24,8 +34,6 @@ import { progressOf, updateActions, uploadActions, withoutRequest } from "./tall
 import type { ChangeCount, RunTally } from "./tally.ts";
 import { isSent, isUpload, noted, sendDocument, unsent, valuesOf } from "./upload.ts";
 import type { SentDocument, UploadTarget } from "./upload.ts";
-import { failed, isRecoverable, isReplaceable, mayGetChunks, pendingOf } from "./unindexed.ts";
-import type { Unindexed } from "./unindexed.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** The knowledge base whose documents change, and how. */

@@ -87,6 +87,13 @@ export const change = (
   given: Pick<Change, "action" | "what" | "name"> & Partial<Change>,
 ): Change => ({ id: null, from: null, to: null, note: null, ...given });
 
+/** The row of a document. */
+export const documentRow = (
+  action: Action,
+  { name, id }: { readonly name: string; readonly id: string | null },
+  note: string | null = null,
+): Change => change({ action, what: "document", name, id, note });
+
 /** The row of a change, without what it takes to make it. */
 export const rowOf = (
   { action, what, name, id, from, to, note }: Change,

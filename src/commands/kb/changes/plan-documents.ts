@@ -10,7 +10,7 @@ import {
   syncFields,
 } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
-import { change } from "./change.ts";
+import { documentRow } from "./change.ts";
 import type { Action, DocumentChange, SourceDocument } from "./change.ts";
 
 /** The documents of a knowledge base. */
@@ -100,12 +100,10 @@ const documentChange = (
   { source, document }: Partial<Pick<DocumentChange, "source" | "document">>,
   note: string | null = null,
 ): DocumentChange => ({
-  ...change({ action, what: "document", name, id: document?.id ?? null, note }),
+  ...documentRow(action, { name, id: document?.id ?? null }, note),
   source,
   document,
 });
-
-const takenOver = "same content: taken over without an upload";
 
 /** The change for a file and the document with its marks or its name. */
 function syncChange(
@@ -122,16 +120,25 @@ function syncChange(
   const owner = otherOwner(document, source);
   if (owner !== undefined && !adopt) return plan("conflict", `synced from ${owner}`);
   if (!hasContent && !adopt && document.metadata[syncFields.path] === undefined)
-    return plan("conflict", document.from_api ? probablyOurs : notOurs);
+    return plan(
+      "conflict",
+      document.from_api
+        ? "probably left by an interrupted sync"
+        : "no sync created the document of this name",
+    );
   if (!document.enabled || document.archived) {
     const state = document.archived ? "archived" : "disabled";
     if (hasContent) return plan("unchanged", state);
     return plan("skip", `the document is ${state} and its content differs`);
   }
   if (document.indexing_status === "error") return plan("update", failedBefore);
-  if (!hasContent) return plan("update", isTouched(document, file) ? touched : undefined);
+  const touched = isTouched(document, file)
+    ? "changed on the server since the last sync"
+    : undefined;
+  if (!hasContent) return plan("update", touched);
   if (rewrite) return plan("update", indexedAgain);
-  if (!isKnown || owner !== undefined) return plan("adopt", takenOver);
+  if (!isKnown || owner !== undefined)
+    return plan("adopt", "same content: taken over without an upload");
   const { fingerprint = document.metadata[syncFields.fingerprint] } = file;
   const isMarked = document.metadata[syncFields.fingerprint] === fingerprint;
   return plan(isMarked && hasValues(document, file) ? "unchanged" : "metadata");
@@ -173,12 +180,7 @@ function movedDocuments(
   return moved;
 }
 
-const notOurs = "no sync created the document of this name";
-const probablyOurs = "probably left by an interrupted sync";
 const failedBefore = "indexing failed before";
-const touched = "changed on the server since the last sync";
-
-const otherContent = "replaces another content";
 
 /** The change for a document of an export and the one of its name and content. */
 function copyChange(
@@ -199,7 +201,7 @@ function copyChange(
     const beside = { ...source, kind: "file", exported: { ...exported, isLater: true } } as const;
     if (isNeeded) return documentChange("create", source.path, { source: beside });
     const replaced = { source, document: { ...other, indexing_status: "error" } };
-    return documentChange("update", source.path, replaced, otherContent);
+    return documentChange("update", source.path, replaced, "replaces another content");
   }
   if (document.indexing_status === "error") {
     // Beside another one of its name, a new document would not replace it, but that one or none.
@@ -241,12 +243,13 @@ function pruneChanges(
     if (document.metadata[syncFields.source] !== source || path === "") return [];
     if (paths.has(path) || createdNames.has(document.name)) return [];
     if (updated.has(document)) return []; // renamed
-    if (document.archived) return [documentChange("skip", path, { document }, archivedStays)];
+    if (document.archived) {
+      const note = "an archived document cannot be deleted; unarchive it first";
+      return [documentChange("skip", path, { document }, note)];
+    }
     return mayExist?.(path) ? [] : [documentChange("delete", path, { document })];
   });
 }
-
-const archivedStays = "an archived document cannot be deleted; unarchive it first";
 
 /** Finds the documents of each file: by path, enabled ones first, or else the one of its name. */
 function matchMarks(

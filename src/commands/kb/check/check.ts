@@ -20,16 +20,17 @@ import { activeModels } from "../../models/index.ts";
 import type { checkParams } from "./command.ts";
 import { countChunks, recounted } from "./count-chunks.ts";
 import {
+  checkMetrics,
   contentFindings,
   findingOf,
+  isInUse,
   listFindings,
   pathFindings,
   unindexed,
   problemScope,
   countProblems,
 } from "./findings.ts";
-import type { KbCounts } from "./metrics.ts";
-import type { CheckedKb, Finding, Seen, Problem } from "./findings.ts";
+import type { CheckedKb, Finding, KbCounts, Seen, Problem } from "./findings.ts";
 
 /** Age in ms from which an unfinished document is stuck, by default. */
 const defaultStuckAge = 3_600_000;
@@ -64,7 +65,7 @@ export async function* run(input: CheckInput, context: Context): AsyncGenerator<
     if (!isMetrics) yield* found.map((each) => withNames(each, { id, word }, seen));
     counts.push({ id, name, problems: countProblems(found.map(({ problem }) => problem)) });
   }
-  if (isMetrics) yield (await import("./metrics.ts")).checkMetrics(counts);
+  if (isMetrics) yield checkMetrics(counts);
   const figures = countProblems(problems);
   const others = figures.unchecked > 0 ? `; not checked: ${figures.unchecked}` : "";
   context.summary(
@@ -145,9 +146,7 @@ async function* checkChunks(
   documents: readonly Document[],
   context: Context,
 ): AsyncGenerator<Finding> {
-  const indexed = documents.filter(
-    (each) => indexingStatusOf(each).indexing_status === "completed",
-  );
+  const isCompleted = (each: Document) => indexingStatusOf(each).indexing_status === "completed";
   const check = async (document: Document): Promise<Finding[]> => {
     let count: number;
     try {
@@ -161,16 +160,12 @@ async function* checkChunks(
       return [findingOf("not checked", kb, document, { note: messageOf(error) })];
     }
     if (count === 0) return [];
-    const repair =
-      document.enabled && !document.archived ? { repair: kb.line("kb heal", [kb.id]) } : {};
-    return [
-      findingOf("unindexed chunks", kb, document, {
-        note: `no search finds ${counted(count, "chunk")}`,
-        ...repair,
-      }),
-    ];
+    const note = `no search finds ${counted(count, "chunk")}`;
+    const repair = isInUse(document) ? { repair: kb.line("kb heal", [kb.id]) } : {};
+    return [findingOf("unindexed chunks", kb, document, { note, ...repair })];
   };
-  for await (const found of mapConcurrent(indexed, context.api.limitConcurrency(), check))
+  const limit = context.api.limitConcurrency();
+  for await (const found of mapConcurrent(documents.filter(isCompleted), limit, check))
     yield* found;
 }
 
@@ -200,15 +195,8 @@ const lostFile = (kb: CheckedKb, document: Document): Finding =>
     repair: `${kb.line("kb doc replace", [kb.id, document.id])} <file>`,
   });
 
-interface KbFindings {
-  readonly kb: CheckedKb;
-  readonly findings: readonly Finding[];
-  /** Its documents are not read. */
-  readonly skips: boolean;
-}
-
-/** What the settings of a knowledge base and a search say about it. */
-export async function kbFindings(given: CheckedKb, context: Context): Promise<KbFindings> {
+/** What the settings of a knowledge base and a search say about it; `skips` if its documents cannot be read. */
+async function kbFindings(given: CheckedKb, context: Context) {
   const base = await context.api.call(getKnowledgeBase, { dataset_id: given.id });
   const kb = { ...given, name: base.name };
   if (base.provider === "external") {

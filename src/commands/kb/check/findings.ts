@@ -1,4 +1,5 @@
 /** What a list tells of documents, and their contents; pure but for the hashes that are given. */
+import { openMetrics } from "../../../lib/formats/openmetrics.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
 import { valueAt } from "../../../lib/json.ts";
 import type { Document } from "../../../operations/documents.ts";
@@ -162,7 +163,7 @@ export function* contentFindings(
 }
 
 /** The kinds of problems, with the figure of --fail-if that counts each. */
-export const problemFigures = {
+const problemFigures = {
   error: "errors",
   stuck: "stuck",
   paused: "paused",
@@ -206,3 +207,26 @@ const field = (name: keyof ProblemCounts): ConditionField<ProblemCounts> => ({
 export const problemScope: Scope<ProblemCounts> = {
   fields: Object.fromEntries(problemFigureNames.map((name) => [name, field(name)])),
 };
+
+/** The problems of a knowledge base. */
+export interface KbCounts {
+  readonly id: string;
+  readonly name: string;
+  readonly problems: ProblemCounts;
+}
+
+/** The numbers of problems as metrics, also those that are 0. */
+export const checkMetrics = (counts: readonly KbCounts[]): string =>
+  openMetrics([
+    {
+      name: "kb_problems",
+      type: "gauge",
+      help: "Problems of a knowledge base by kind; unchecked is what could not be checked.",
+      samples: counts.flatMap(({ id, name, problems }) =>
+        Object.values(problemFigures).map((problem) => ({
+          labels: { knowledge_base: name, id, problem },
+          value: problems[problem],
+        })),
+      ),
+    },
+  ]);

@@ -5,9 +5,9 @@ import { listChunks } from "../../../operations/chunks.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { change } from "../changes/index.ts";
+import { documentRow } from "../changes/index.ts";
 import type { Change } from "../changes/index.ts";
-import { unindexed } from "./findings.ts";
+import { isInUse, unindexed } from "./findings.ts";
 import { changeChunks, readChunks } from "../chunk-lists/index.ts";
 import type { ChunkPlace, ChunkStep, ExistingChunk } from "../chunk-lists/index.ts";
 import { indexingStatusOf, readKb, waitOnRateLimit } from "../documents/index.ts";
@@ -33,10 +33,7 @@ export async function* healChunks(
   const noted = new Map(journal.entries.map(({ chunk, others }) => [chunk, others]));
   let isUnknown = false;
   const indexed = documents.filter(
-    (each) =>
-      each.enabled === true &&
-      !each.archived &&
-      indexingStatusOf(each).indexing_status === "completed",
+    (each) => isInUse(each) && indexingStatusOf(each).indexing_status === "completed",
   );
   for (const [done, { id: document_id, name }] of indexed.entries()) {
     context.progress({ verb: "Checking", done, total: indexed.length, unit: "documents" });
@@ -47,13 +44,7 @@ export async function* healChunks(
       const chunk = all.find((each) => each.id === id);
       if (!chunk) continue;
       const row = (action: "update" | "skip" | "failed", note: string) =>
-        change({
-          action,
-          what: "document",
-          name,
-          id: document_id,
-          note: `chunk ${chunk.position} ${note}`,
-        });
+        documentRow(action, { name, id: document_id }, `chunk ${chunk.position} ${note}`);
       const lost = lostParts(chunk);
       if (lost.length > 0) yield row("skip", `has what a new one would lack: ${lost.join(", ")}`);
       else if (context.options.dryRun)
@@ -67,12 +58,9 @@ export async function* healChunks(
         const again = { place, chunk, others: others as string[] };
         const outcome = await addAgain(again, input, context);
         isUnknown ||= outcome === "unknown";
-        yield outcome === "added"
-          ? row("update", "added again at the end")
-          : row(
-              "failed",
-              outcome === "failed" ? "failed again" : "may be added later: no response",
-            );
+        if (outcome === "added") yield row("update", "added again at the end");
+        else if (outcome === "failed") yield row("failed", "failed again");
+        else yield row("failed", "may be added later: no response");
       }
     }
   }

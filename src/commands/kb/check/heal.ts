@@ -9,7 +9,7 @@ import type { Document } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backup/index.ts";
-import { change, makeDocuments } from "../changes/index.ts";
+import { documentRow, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { recounted } from "./count-chunks.ts";
 import { listFindings, storedAt } from "./findings.ts";
@@ -161,9 +161,9 @@ async function plan(
   const toReplace = failed.flatMap(({ document, left }) => (left === undefined ? [document] : []));
   const losses = await readLosses(dataset_id, toReplace, context);
   return failed.map(({ document, found: { problem, note: why }, left }) => {
-    const { id, name } = document;
+    const { id } = document;
     const planned = (action: "update" | "skip" | "failed", note: string, hasChunks = false) => ({
-      row: { ...change({ action, what: "document", name, note }), id },
+      row: { ...documentRow(action, document, note), id },
       hasChunks,
     });
     const read = losses.get(id);
@@ -197,10 +197,9 @@ async function* wholeOf(
   const isDamaged = async (file: string | null = null, hash: string | null = null) =>
     hash !== null && (await fileHash(directory, file, files)) !== hash;
   for (const document of manifest.state.documents) {
-    const { id, name, file, sha256, chunks } = document;
-    const row = { action: "failed", what: "document", name, id } as const;
+    const { file, sha256, chunks } = document;
     if ((await isDamaged(file, sha256)) || (await isDamaged(chunks?.file, chunks?.sha256)))
-      yield change({ ...row, note: "its saved copy is damaged" });
+      yield documentRow("failed", document, "its saved copy is damaged");
     else documents.push(document);
   }
   return { directory, manifest: { ...manifest, state: { ...manifest.state, documents } } };
@@ -213,10 +212,10 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
   const state = await readKbState(dataset_id, context);
   const current = await currentDocuments(saved, state, context);
   const changes = replacements(saved, state, current);
-  for (const { name, id, file } of manifest.state.documents) {
-    const problem = file === null ? "the server has no file of it" : current.get(id);
-    if (typeof problem === "string")
-      yield change({ action: "skip", what: "document", name, id, note: problem });
+  for (const document of manifest.state.documents) {
+    const isStored = document.file !== null;
+    const problem = isStored ? current.get(document.id) : "the server has no file of it";
+    if (typeof problem === "string") yield documentRow("skip", document, problem);
   }
   const target = { dataset_id, settings: state.settings, documents: [], wait_for_limit };
   const wording = { verb: "restore", noun: "document", count: changes.length } as const;
@@ -255,7 +254,7 @@ async function* putBack(
   const rules = chunkRules(settings, settings.doc_form);
   let hasEnded = true;
   for (const before of manifest.state.documents) {
-    const { id, name } = before;
+    const { id } = before;
     const [document, list] = [now.get(id), await readChunksOf(directory, before, context)];
     // Without chunks it was not split yet. Chunks that were put back before may have been changed since.
     if (!isDocument(document) || !list || list.length === 0 || isPutBack.has(id)) continue;
@@ -268,8 +267,7 @@ async function* putBack(
     }
     if (planChunks(stored, existing, rules).length > 0) {
       await makeChunks(to, stored, context);
-      const note = `chunks put back: ${counted(stored.length, "chunk")}`;
-      yield change({ action: "update", what: "document", name, id, note });
+      yield documentRow("update", before, `chunks put back: ${counted(stored.length, "chunk")}`);
     }
     await journal.append([{ document: id }]);
   }
@@ -324,17 +322,11 @@ function replacements(
     const [source, document] = [sources[index], current.get(before.id)];
     if (!source || source.hash === null || !isDocument(document)) return [];
     if (!isReplaceable(before, document)) return [];
-    const row = change({ action: "update", what: "document", name: before.name, id: before.id });
     // As one in error, it is replaced by a create of its name, which needs no available document.
+    const failed = { ...document, indexing_status: "error", error: null };
     const content = { ...source, metadata: {} };
-    return [
-      {
-        ...row,
-        source: content,
-        document: { ...document, indexing_status: "error", error: null },
-        losses: [], // its chunks are put back
-      },
-    ];
+    const losses: string[] = []; // its chunks are put back
+    return [{ ...documentRow("update", before), source: content, document: failed, losses }];
   });
 }
 

@@ -13,14 +13,12 @@ export interface ChunkRules {
 
 /** The rules of chunks of a form in a knowledge base with these settings. */
 export const chunkRules = (
-  {
-    indexing_technique,
-    summary_index_setting,
-  }: Pick<KbSettings, "indexing_technique" | "summary_index_setting">,
+  settings: Pick<KbSettings, "indexing_technique" | "summary_index_setting">,
   doc_form: string | null,
 ): ChunkRules => ({
   doc_form,
-  summaries: indexing_technique === "high_quality" && summary_index_setting !== null,
+  summaries:
+    settings.indexing_technique === "high_quality" && settings.summary_index_setting !== null,
 });
 
 /** A request that makes chunks equal to stored ones. */
@@ -245,10 +243,8 @@ function* pairsOf(a: readonly StoredChunk[], b: readonly StoredChunk[]): Generat
   let [at, bt] = [0, 0];
   while (at < a.length || bt < b.length) {
     const next = skips.find((skip) => isSame(a[at + skip.a], b[bt + skip.b]));
-    const [left, right] = [
-      a.slice(at, at + (next?.a ?? a.length)),
-      b.slice(bt, bt + (next?.b ?? b.length)),
-    ];
+    const left = a.slice(at, at + (next?.a ?? a.length));
+    const right = b.slice(bt, bt + (next?.b ?? b.length));
     yield* editedPairs(left, right);
     at += left.length;
     bt += right.length;
@@ -275,6 +271,7 @@ function* diffPair([a, b]: Pair, summaries: boolean): Generator<ChunkDifference>
     const values = { a: a?.content ?? null, b: b?.content ?? null };
     return yield { name, ...values, isCarried: isCarried(only) };
   }
+  const named = (part: string) => ({ name: part === "content" ? name : `${name} ${part}` });
   const parts: readonly (readonly [part: string, a: unknown, b: unknown, isCarried: boolean])[] = [
     ["content", a.content, b.content, true],
     ["answer", a.answer, b.answer, true],
@@ -289,12 +286,7 @@ function* diffPair([a, b]: Pair, summaries: boolean): Generator<ChunkDifference>
   ];
   for (const [part, left, right, carried] of parts)
     if (stringifyJson(left) !== stringifyJson(right))
-      yield {
-        name: part === "content" ? name : `${name} ${part}`,
-        a: left,
-        b: right,
-        isCarried: carried,
-      };
+      yield { ...named(part), a: left, b: right, isCarried: carried };
 }
 
 /** The keywords of two chunks; the same ones if only their order differs. */

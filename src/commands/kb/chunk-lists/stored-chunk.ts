@@ -38,32 +38,19 @@ export interface StoredChunk {
 
 /** The line of a chunk in a file of an export, with its hash: equal chunks have equal hashes. */
 export const chunkLine = (chunk: StoredChunk): string => {
-  const { position, content, answer, keywords, enabled, status, summary } = chunk;
-  const { attachments } = chunk;
+  const { position, content, answer, keywords, enabled, status, summary, attachments } = chunk;
   const children = chunk.children.map((child) => ({ content: child.content, type: child.type }));
   const ordered = { position, content, answer, keywords, enabled, status, summary };
   return `${stringifyJson({ ...ordered, children, attachments, hash: chunkHash(chunk) })}\n`;
 };
 
 /** SHA-256 of all that another document can get of a chunk. */
-export const chunkHash = ({
-  content,
-  answer,
-  keywords,
-  enabled,
-  summary,
-  children,
-}: StoredChunk): string =>
-  sha256(
-    JSON.stringify([
-      content,
-      answer,
-      keywords.toSorted(),
-      enabled,
-      summary,
-      children.map((child) => child.content),
-    ]),
-  );
+export function chunkHash(chunk: StoredChunk): string {
+  const { content, answer, enabled, summary } = chunk;
+  const keywords = chunk.keywords.toSorted();
+  const children = chunk.children.map((child) => child.content);
+  return sha256(JSON.stringify([content, answer, keywords, enabled, summary, children]));
+}
 
 /** What a line must have; exports before version 2 have no status, and child chunks as texts. */
 const lineFields = {
@@ -170,14 +157,19 @@ export async function* readChunks(
   }
 }
 
-/** The chunks in a file of an export. Throws usage with the line of a mistake. */
-async function* readChunkFile(
+/**
+ * The stored chunks of a document; undefined if the directory has none of them. Throws usage with the line of a
+ * mistake.
+ */
+export async function readChunksOf(
   directory: string,
-  file: string,
+  { chunks }: { readonly chunks?: { readonly file: string } | undefined },
   context: Context,
-): AsyncGenerator<StoredChunk> {
+): Promise<StoredChunk[] | undefined> {
+  if (!chunks) return undefined;
   const { files } = context.host;
-  const path = await pathInside(directory, file, files);
+  const path = await pathInside(directory, chunks.file, files);
+  const read: StoredChunk[] = [];
   const invalid = (number: number, problem: string) =>
     usage(`${path} line ${number}: ${problem}`, "export again: kb export <kb> <dir>");
   const tooLong = (number: number) => invalid(number, "longer than 64 MiB");
@@ -185,15 +177,8 @@ async function* readChunkFile(
     for (const { number, text } of lines) {
       const chunk = parseChunkLine(text);
       if (typeof chunk === "string") throw invalid(number, chunk);
-      yield chunk;
+      read.push(chunk);
     }
   }
+  return read;
 }
-
-/** The stored chunks of a document; undefined if the directory has none of them. */
-export const readChunksOf = async (
-  directory: string,
-  { chunks }: { readonly chunks?: { readonly file: string } | undefined },
-  context: Context,
-): Promise<StoredChunk[] | undefined> =>
-  chunks && collect(readChunkFile(directory, chunks.file, context));

@@ -80,15 +80,17 @@ const isOnlyOffThere = ({ document, source }: DocumentChange): boolean =>
 const offThere = "its chunks differ, but it is disabled or archived in the target";
 
 /** What an import as is embeds, and what it leaves out. */
-interface Survey {
+type Survey = ReturnType<typeof newSurvey>;
+
+const newSurvey = () => ({
   /** Documents that are sent, and their bytes. */
-  documents: number;
-  bytes: number;
+  documents: 0,
+  bytes: 0,
   /** Chunks of documents that are sent or changed, and the characters that are embedded of them. */
-  chunks: number;
-  characters: number;
-  readonly left: { failed: number; empty: number; summaries: number; attachments: number };
-}
+  chunks: 0,
+  characters: 0,
+  left: { failed: 0, empty: 0, summaries: 0, attachments: 0 },
+});
 
 /** Changes with those of indexed documents whose chunks differ, and what they embed and leave out. */
 export async function withChunkChanges(
@@ -132,11 +134,6 @@ export async function withChunkChanges(
   }
   return { changes: checked, survey };
 }
-
-const newSurvey = (): Survey => {
-  const left = { failed: 0, empty: 0, summaries: 0, attachments: 0 };
-  return { documents: 0, bytes: 0, chunks: 0, characters: 0, left };
-};
 
 /** Says what a copy as is would embed and leave out. */
 export async function surveyCopy(
@@ -195,10 +192,7 @@ const leftWords = [
  */
 export async function confirmAsIs(
   { documents, bytes, chunks, characters, left }: Survey,
-  {
-    state,
-    rules,
-  }: {
+  given: {
     readonly state: Pick<KbState, "settings"> & {
       /** Without `file` where it is not known yet. */
       readonly documents: readonly { readonly name: string; readonly file?: string | null }[];
@@ -207,6 +201,7 @@ export async function confirmAsIs(
   },
   context: Context,
 ): Promise<void> {
+  const { state, rules } = given;
   const lost = leftWords.flatMap(([kind, one, several]) =>
     left[kind] > 0 ? [counted(left[kind], one, several)] : [],
   );
@@ -250,15 +245,12 @@ export function chunkGiver(asIs: AsIs, dataset_id: string, context: Context) {
 
 /** `chunks: 12 updated, 3 added, 5 child chunks changed`, or that none differed. */
 export function chunkSummary(counts: ChunkCounts): string {
-  const words = {
-    updated: "updated",
-    added: "added",
-    deleted: "deleted",
-    children: "child chunks changed",
-  };
-  const parts = Object.entries(words).flatMap(([kind, word]) => {
-    const count = counts[kind as keyof ChunkCounts];
-    return count > 0 ? [`${groupDigits(count)} ${word}`] : [];
-  });
+  const kinds = ["updated", "added", "deleted", "children"] as const;
+  const parts = kinds
+    .filter((kind) => counts[kind] > 0)
+    .map((kind) => {
+      const word = kind === "children" ? "child chunks changed" : kind;
+      return `${groupDigits(counts[kind])} ${word}`;
+    });
   return `chunks: ${parts.join(", ") || "all as they were"}`;
 }

@@ -64,12 +64,11 @@ export async function* exportBundle(
   const exported_at = context.host.now().toISOString();
   await writeManifest(directory, { kb_export, source, exported_at, state: bundled, rules }, files);
   const kept = new Set(bundled.documents.flatMap(({ file, chunks }) => [file, chunks?.file]));
-  const unfinished = [...interrupted, ...journal.entries.filter(isChunkFile)];
-  yield* removeStale(
-    directory,
-    { before: before?.state.documents ?? [], interrupted: unfinished, kept },
-    files,
-  );
+  const written = {
+    before: before?.state.documents ?? [],
+    interrupted: [...interrupted, ...journal.entries.filter(isChunkFile)],
+  };
+  yield* removeStale(directory, { ...written, kept }, files);
   const paths = new Set([...kept].map((file) => join(directory, file ?? "")));
   await removeUnfinished(directory, files, (path) => paths.has(path));
   await journal.remove();
@@ -221,19 +220,17 @@ function documentPaths(
 const withoutNumbers = (path: string): string =>
   path.replaceAll(/ \(\d+\)(?=(\.[^./]*)?(\/|$))/g, "");
 
-/** Files of the directory. */
-interface ExportedFiles {
-  readonly before: readonly BundledDocument[];
-  readonly interrupted: readonly Pick<StoredContent, "file">[];
-  readonly kept: ReadonlySet<string | null | undefined>;
-}
-
 /** Removes the files of the last and of an interrupted export that the manifest no longer names. */
 async function* removeStale(
   directory: string,
-  { before, interrupted, kept }: ExportedFiles,
+  given: {
+    readonly before: readonly BundledDocument[];
+    readonly interrupted: readonly Pick<StoredContent, "file">[];
+    readonly kept: ReadonlySet<string | null | undefined>;
+  },
   files: Files,
 ): AsyncGenerator<FileChange> {
+  const { before, interrupted, kept } = given;
   const remove = async (file: string) => files.remove(await pathInside(directory, file, files));
   for (const { name, file, bytes, chunks } of before) {
     if (chunks !== undefined && !kept.has(chunks.file)) await remove(chunks.file);

@@ -6,7 +6,7 @@ import { modelName } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import {
   applySettings,
-  change,
+  documentRow,
   lossesIn,
   makeDocuments,
   planDocuments,
@@ -143,9 +143,7 @@ export async function* planImport(
   const settings = await targetSettings(state, map_model, context);
   const { changes } = planTarget(name ?? state.settings.name, state, settings, undefined);
   yield* changes.filter(({ what }) => what !== "setting");
-  yield* state.documents.map((document) =>
-    change({ action: "create", what: "document", name: document.name }),
-  );
+  yield* state.documents.map(({ name }) => documentRow("create", { name, id: null }));
 }
 
 /** Plans everything but documents: existing settings, tags and fields are kept. */

@@ -32,7 +32,9 @@ export async function* run(
   const page = isPage ? newDifferencePage(input) : undefined;
   let count = 0;
   let beyond = 0;
-  const [a, b] = await readSides(input, context);
+  const { to_profile } = input;
+  const other = to_profile === undefined ? context : context.with({ profile: to_profile });
+  const [a, b] = [await readSide(input.a, context), await readSide(input.b, other)];
   for await (const difference of differencesOf(a, b, input, context)) {
     if (difference.what === notImportable) beyond++;
     else count++;
@@ -67,12 +69,8 @@ export async function* differencesOf(
   // One document of each side is in memory for each comparison.
   const compare = async ({ name, a: left, b: right }: DocumentPair) => {
     const [one, other] = [await a.chunksOf(left), await b.chunksOf(right)];
-    context.progress({
-      verb: "Comparing chunks",
-      done: ++done,
-      total: pairs.length,
-      unit: "documents",
-    });
+    const total = pairs.length;
+    context.progress({ verb: "Comparing chunks", done: ++done, total, unit: "documents" });
     return [...diffChunks(one, other, { summaries })].map(
       ({ isCarried, name: part, ...values }): KbDifference => ({
         what: isCarried ? "chunk" : notImportable,
@@ -100,14 +98,6 @@ function scopeOf(
 /** A side of a comparison, which reads the chunks of its documents. */
 export interface Side extends ComparedKb {
   chunksOf(document: Pick<BundledDocument, "id" | "name" | "chunks">): Promise<StoredChunk[]>;
-}
-
-async function readSides(
-  { a, b, to_profile }: Input<typeof verifyParams>,
-  context: Context,
-): Promise<readonly [Side, Side]> {
-  const other = to_profile === undefined ? context : context.with({ profile: to_profile });
-  return [await readSide(a, context), await readSide(b, other)];
 }
 
 /** Reads a knowledge base or the directory of an export; `name:` and `id:` are never a path. */
@@ -177,11 +167,10 @@ export function differenceNote(
   { what, a, b }: KbDifference,
   sides: { readonly a: string; readonly b: string },
 ): string {
-  if (what === "document" || what === "tag") return `only in ${b === null ? sides.a : sides.b}`;
-  if (what === "content") return "differs";
-  if (what === "chunk" && (a === null || b === null))
+  const isOnly = what === "document" || what === "tag";
+  if (isOnly || (what === "chunk" && (a === null || b === null)))
     return `only in ${b === null ? sides.a : sides.b}`;
-  if (what === "chunk" && typeof a === "string") return "differs";
+  if (what === "content" || (what === "chunk" && typeof a === "string")) return "differs";
   const [from, to] = [a, b].map((value) => asText(value ?? "") || "none");
   return `${from} → ${to}`;
 }

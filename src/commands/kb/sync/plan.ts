@@ -6,7 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isInShard } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
-import { ambiguousContent, change, duplicatePath, planDocuments } from "../changes/index.ts";
+import { ambiguousContent, documentRow, duplicatePath, planDocuments } from "../changes/index.ts";
 import type { Change } from "../changes/index.ts";
 import {
   contentHashes,
@@ -195,9 +195,8 @@ const unlistedOf = (
 
 /** The result of a file that cannot become a document. */
 const unfitRow = (file: SkippedFile): Change =>
-  change({
-    action: isUnsupported(file) ? "skip" : "failed",
-    what: "document",
-    name: shortened(file.path, 1000) || '""',
-    note: file.problem,
-  });
+  documentRow(
+    isUnsupported(file) ? "skip" : "failed",
+    { name: shortened(file.path, 1000) || '""', id: null },
+    file.problem,
+  );
