@@ -74,10 +74,7 @@ const lacksChunks = (documents: readonly Missing[]): string[] =>
     .slice(0, 1)
     .map(({ why }) => `without chunks: ${counted(documents.length, "document")}, ${why}`);
 
-/**
- * Takes a snapshot of a knowledge base into a locked directory. Sends reads only, and downloads what no
- * earlier snapshot has. The snapshot is written last: before that, the earlier ones are all there is.
- */
+/** Takes a snapshot into a locked directory. It is written last: before that, the earlier ones are all there is. */
 export async function takeSnapshot(
   directory: string,
   dataset_id: string,
@@ -208,10 +205,7 @@ interface BackedUp {
   readonly note: string | null;
 }
 
-/**
- * Takes a snapshot of each knowledge base. One that the key does not open or that fails does not keep the
- * others from being stored. Throws partial if one failed.
- */
+/** Takes a snapshot of each knowledge base; one that fails stops no other. Throws partial if one failed. */
 export async function* run(
   input: Input<typeof backupParams>,
   context: Context,

@@ -54,10 +54,7 @@ export const drillWith = (readQuestions: ReadQuestions) => ({
   },
 });
 
-/**
- * Restores a snapshot into a temporary knowledge base, compares the two, and removes it. Throws gate if anything
- * differs.
- */
+/** Restores a snapshot into a temporary knowledge base, compares, and removes it. Throws gate for a difference. */
 async function* drill(
   input: DrillInput,
   questions: readonly Question[],
@@ -203,10 +200,7 @@ const marksOf = (token: string) => ({
   description: `Temporary: made by kb backup drill ${token}, which removes it`,
 });
 
-/**
- * Notes a new temporary knowledge base, before anything creates it. `end` deletes it, if it was created, or leaves
- * it to the next drill.
- */
+/** Notes a temporary knowledge base before it is created. `end` deletes it, or leaves it to the next drill. */
 async function newTemporary(context: Context) {
   const { files } = context.host;
   const token = randomBytes(8).toString("hex");

@@ -23,10 +23,7 @@ interface PrunedRow extends ReturnType<typeof snapshotRow> {
   readonly action: "removed" | "kept";
 }
 
-/**
- * Removes the snapshots that no rule keeps, and then the objects that no remaining snapshot names. Killed in
- * between, it leaves objects that the next one removes.
- */
+/** Removes the snapshots that no rule keeps, then the objects that none names; a kill leaves those to the next prune. */
 export async function* pruneSnapshots(
   { directory, keep }: Input<typeof pruneParams>,
   context: Context,

@@ -35,10 +35,7 @@ const orGetIt = "get it from a copy of the directory, or delete it";
 export const listLine = (directory: string, kb?: string): string =>
   commandLine("kb backup list", [directory], { kb });
 
-/**
- * The snapshots of a knowledge base, by its ID or any name it had, and what may be one. Throws not-found, and
- * refused for a name of several.
- */
+/** The snapshots of a knowledge base, by ID or any name it had. Throws not-found, and refused for a name of several. */
 function snapshotsOf(
   text: string,
   { snapshots, bad }: StoredSnapshots,

@@ -240,10 +240,7 @@ export async function writeSnapshot(
   await files.writeAtomic(path, `${stringifyJson({ ...snapshot, sum })}\n`);
 }
 
-/**
- * Reads the manifest of a snapshot: an export whose files are objects. Throws usage for a damaged one, and for
- * one that names other files.
- */
+/** Reads the manifest of a snapshot. Throws usage for a damaged one, and for one that names other files than objects. */
 export async function readManifestOf(
   directory: string,
   { manifest: hash, taken_at }: Snapshot,

@@ -82,10 +82,7 @@ export interface CurrentDocument extends TouchedDocument {
   readonly changed: readonly string[];
 }
 
-/**
- * The documents that were made again from deleted ones, by the ID of those: of the same name and content, and
- * each for one only, as documents can share a name.
- */
+/** Deleted documents that were made again, by ID: of the same name and content, each for one, as names can be shared. */
 export async function madeAgain(
   dataset_id: string,
   deleted: readonly BundledDocument[],

@@ -58,10 +58,7 @@ async function* listRecords(context: Context): AsyncGenerator<Change> {
   });
 }
 
-/**
- * The record with an ID or its beginning, or the last one. Throws not-found, refused for several, and usage if
- * it is not certain which one is the last.
- */
+/** The record with an ID or its beginning, or the last one. Throws not-found, refused for several, usage if uncertain. */
 function recordOf(
   { record: text, forget }: Input<typeof undoParams>,
   { records, bad: [unread] }: StoredRecords,

@@ -205,10 +205,7 @@ class DocumentRun {
     for (const { change } of sent) target.journal?.settled(change.name);
   }
 
-  /**
-   * Waits until at most `left` documents are being indexed, sends those that failed once more, and writes
-   * values and status.
-   */
+  /** Waits until at most `left` are being indexed, sends failed ones once more, and writes values and status. */
   async *#finish(sent: readonly SentDocument[], left = 0): AsyncGenerator<Change> {
     if (this.#tools.target.no_wait) return yield* this.#complete(sent);
     const unindexed = yield* this.#awaitIndexing([...this.#indexing.splice(0), ...sent], left);
@@ -229,10 +226,7 @@ class DocumentRun {
     }
   }
 
-  /**
-   * Yields the results of indexed documents, with their hashes written; returns those that failed, and keeps
-   * those that are being indexed.
-   */
+  /** Yields the results of indexed documents; returns those that failed, and keeps those that are being indexed. */
   async *#awaitIndexing(
     sent: readonly SentDocument[],
     left = 0,

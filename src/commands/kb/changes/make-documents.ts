@@ -95,10 +95,7 @@ export const plannedRow = (change: DocumentChange): Change => {
 const isIndexed = ({ action }: Pick<Change, "action">): boolean =>
   action === "create" || action === "update";
 
-/**
- * Does it leave a document that differs from its source? A duplicate document does not, nor does a
- * file that cannot have one.
- */
+/** Does it leave a document that differs from its source? A duplicate does not, nor a file that cannot have one. */
 export const isOutOfSync = ({ action, id, note }: Change): boolean =>
   ["failed", "conflict"].includes(action) ||
   (action === "skip" && id !== null && note !== duplicatePath);

@@ -4,10 +4,7 @@ import type { SentDocument } from "./upload.ts";
 
 const oneName = "the server does not tell these names apart (by case?), rename one of them";
 
-/**
- * Knows whose document each one is. A create replaces the document of its name, and a server that compares names
- * without case takes that of another name for it (server §9.1).
- */
+/** Knows whose document each is: a server that compares names without case may replace another's (server §9.1). */
 export function newOwners(known: readonly { readonly id: string | null; readonly name: string }[]) {
   const owners = new Map(known.map(({ id, name }) => [id, name]));
   const takers = new Map<string | null, string>();

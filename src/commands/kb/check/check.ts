@@ -37,10 +37,7 @@ const defaultStuckAge = 3_600_000;
 
 type CheckInput = Input<typeof checkParams>;
 
-/**
- * Lists the problems of knowledge bases. Of each document it keeps its name and a hash, nothing else. Throws
- * gate if a condition of --fail-if holds.
- */
+/** Lists the problems of knowledge bases; of each document only name and hash are kept. Throws gate for --fail-if. */
 export async function* run(input: CheckInput, context: Context): AsyncGenerator<Finding | string> {
   const isMetrics = context.options.format === "openmetrics";
   const counts: KbCounts[] = [];

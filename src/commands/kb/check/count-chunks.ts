@@ -18,10 +18,7 @@ export async function countChunks(
   return Math.max(counter.total ?? 0, counter.shown);
 }
 
-/**
- * The document as its chunks show it: a list counts the words of those that are gone, too. While a document
- * is written again it has none, so its status is read again.
- */
+/** The document as its chunks show it. One that is written again has none meanwhile, so its status is read again. */
 export async function recounted(
   dataset_id: string,
   document: Document,

@@ -242,10 +242,7 @@ async function writeZip(path: string, pieces: AsyncIterable<Uint8Array>, { host 
   return { document_id: null, path, bytes };
 }
 
-/**
- * Writes documents as files. An existing file with other content is kept, and a document of which the server
- * has no file is named; the command fails after all other files are written.
- */
+/** Writes documents as files; existing other content and missing files are named, and fail the command at the end. */
 async function* writeFiles(
   { dataset_id, document_id, overwrite = false }: Input<typeof downloadParams>,
   directory: string,
@@ -301,10 +298,7 @@ async function hasOtherContent(path: string, bytes: Uint8Array, files: Files): P
   return existing.size !== bytes.length || Buffer.compare(await files.read(path), bytes) !== 0;
 }
 
-/**
- * Replaces the file of a document. A server before 1.14.0 rejects the route and gets the older one
- * (server §9.4, §19); a rejected route changed nothing, so this is not a retry.
- */
+/** Replaces the file of a document; servers before 1.14.0 reject the route and get the older one (server §9.4, §19). */
 export async function replaceFile(
   input: InputOf<typeof replaceDocument>,
   context: Context,

@@ -32,10 +32,7 @@ export const isIndexed = ({ indexing_status, error }: DocumentStatus): boolean =
 /** The server reports such a document as completed (server §9.8). */
 const noChunks = "indexing completed without any chunks, so no search finds it";
 
-/**
- * The status of a document from a list or a detail. A document with content but without chunks is
- * `completed` for the server; here that is an error.
- */
+/** The status from a list or a detail. A `completed` document with content but without chunks is an error here. */
 export function indexingStatusOf(document: DocumentResponse): DocumentStatus {
   const { id } = document;
   const name = requireField(document.name, "name");

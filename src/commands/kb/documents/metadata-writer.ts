@@ -107,10 +107,7 @@ async function fieldsByName(dataset_id: string, { api }: Context): Promise<Field
 
 type Valued = Pick<DocumentState, "id" | "metadata" | "stored">;
 
-/**
- * Sets exactly the values that documents had before, where they differ; the mark of the stored file becomes that
- * of the new one. Values without a field are skipped.
- */
+/** Sets exactly the values from before where they differ, with the mark of the new file; not those without a field. */
 export async function restoreValues(
   dataset_id: string,
   pairs: readonly (readonly [before: Valued, current: Valued])[],

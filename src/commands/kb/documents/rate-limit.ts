@@ -9,10 +9,7 @@ const stepMs = 10_000;
 /** Sends a request, and sends it again after a rate limit if the user chose to wait. */
 export type RateLimitWaiter = <T>(request: () => Promise<T>) => Promise<T>;
 
-/**
- * Returns a sender that waits for rate limits if `wait` is set, with one wait for all concurrent
- * requests; it throws any other failure.
- */
+/** Returns a sender that waits for rate limits if `wait` is set: one wait for all concurrent requests. */
 export function waitOnRateLimit(wait: boolean, context: Context): RateLimitWaiter {
   let waiting: Promise<void> | undefined;
   const waitOnce = async ({ message }: ApiError) => {

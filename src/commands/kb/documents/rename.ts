@@ -157,10 +157,7 @@ function requireFileName(name: string, extension: string): void {
   );
 }
 
-/**
- * Makes a checked rename, verifies that nothing was lost, and waits for indexing. The document is read
- * again before, because a prompt or the rows before it take their time.
- */
+/** Makes a checked rename, verifies it, and waits for indexing. Reads the document again, as a prompt takes its time. */
 async function finishRename(checked: Rename, context: Context): Promise<RenamedDocument> {
   const { input } = checked;
   const { document_id, name, no_wait } = input;

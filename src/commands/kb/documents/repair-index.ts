@@ -156,10 +156,7 @@ async function searchProblem(dataset_id: string, context: Context): Promise<stri
 /** Documents whose keywords are searched for: those set by hand may be words that no search looks up (server §6.1). */
 const MAX_PROBES = 5;
 
-/**
- * Names keywords that no search finds though chunks have them: an economy index that is gone is an empty one
- * (server §6.1). One hit shows that it is there.
- */
+/** Names keywords of chunks that no search finds: a lost economy index is an empty one (server §6.1). */
 async function keywordProblem(dataset_id: string, { api }: Context): Promise<string | undefined> {
   let sought: string | undefined;
   const available = { dataset_id, status: "available" } as const;
@@ -189,10 +186,7 @@ async function keywordProblem(dataset_id: string, { api }: Context): Promise<str
   return sought && `they find nothing, not even keywords of chunks: ${sought}`;
 }
 
-/**
- * Removes the vectors of an earlier model, beside which the server rejects those of another length: economy
- * indexing has none (server §8).
- */
+/** Removes the vectors of an earlier model, which reject others of another length: economy indexing has none (server §8). */
 async function removeVectors({ id: dataset_id }: Kb, context: Context): Promise<void> {
   const { api } = context;
   const { embedding_model, embedding_model_provider } = await api.call(getKnowledgeBase, {
@@ -221,10 +215,7 @@ async function removeVectors({ id: dataset_id }: Kb, context: Context): Promise<
   }
 }
 
-/**
- * Writes each document again, with the bytes that the server has of it; returns the names of
- * those without a file. A second run begins anew: the same content twice changes nothing.
- */
+/** Writes each document again, with the bytes that the server has; returns the names of those without a file. */
 async function rewriteDocuments(
   kb: RewrittenKb,
   documents: readonly Document[],

@@ -86,10 +86,7 @@ export async function readKb(dataset_id: string, context: Context): Promise<KbPr
   };
 }
 
-/**
- * Reads a knowledge base and the list of its documents; with `exact`, also the details of those whose
- * list entry may have numbers as text.
- */
+/** Reads a knowledge base and its documents; `exact` reads the details of those whose entry may have numbers as text. */
 export async function readKbState(
   dataset_id: string,
   context: Context,
@@ -194,10 +191,7 @@ export async function readRules(
   return Object.fromEntries(rules);
 }
 
-/**
- * All documents of a knowledge base; their number is reported while the list is read. Throws failure
- * if the list is known to be incomplete.
- */
+/** All documents, counted while the list is read. Throws failure if the list is known to be incomplete. */
 export async function* countedDocuments(
   dataset_id: string,
   context: Context,
@@ -246,10 +240,7 @@ export async function ruleOf(
   return sendableRule(document_process_rule);
 }
 
-/**
- * Reads the last chunking rule of a knowledge base, which its newest document shows, in the form that requests
- * accept; the automatic one if it has no documents.
- */
+/** Reads the last chunking rule, which the newest document shows; the automatic one if there are no documents. */
 export async function newestRule(dataset_id: string, context: Context): Promise<unknown> {
   const newest = context.api.rows(listDocuments, { dataset_id }, { limit: 1 });
   for await (const { id: document_id } of newest) {

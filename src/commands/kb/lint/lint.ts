@@ -24,10 +24,7 @@ interface LintRow extends LintProblem {
 const uploadLimit = 15 * 2 ** 20;
 const concurrency = 8;
 
-/**
- * Lists the problems that the files of a directory would have as documents; sends nothing. Throws gate
- * if there are errors, or warnings with `strict`.
- */
+/** Lists the problems that files would have as documents; sends nothing. Throws gate for errors, or `strict` warnings. */
 export async function* run(
   input: Input<typeof lintParams>,
   context: Context,

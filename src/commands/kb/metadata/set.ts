@@ -35,10 +35,7 @@ interface MetadataEdit {
   readonly removed: ReadonlySet<string>;
 }
 
-/**
- * Sets metadata values of documents. Other values stay unless `replace` is set. To unset a value, all
- * others are sent without it.
- */
+/** Sets metadata values of documents; others stay unless `replace` is set. To unset one, all others are sent. */
 export async function* run(input: SetInput, context: Context): AsyncGenerator<{ result: string }> {
   const { dataset_id, set = [], unset = [], replace = false } = input;
   if (set.length + unset.length === 0 && !replace) {
@@ -148,10 +145,7 @@ function typedValue(place: string, field: MetadataField, input: FieldValue): Sen
   return { id: field.id, name: field.name, value };
 }
 
-/**
- * Enables or disables the built-in metadata fields. The server reports success in any case (server §11),
- * so the list of fields is read afterwards. Throws failure.
- */
+/** Switches the built-in fields, and reads them: the server reports success in any case (server §11). Throws failure. */
 export async function setBuiltInFields(
   dataset_id: string,
   enabled: boolean,

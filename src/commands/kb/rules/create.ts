@@ -60,10 +60,7 @@ export async function noticeOpenTechnique(kb: unknown, context: Context): Promis
   );
 }
 
-/**
- * Creates the knowledge base that a sync did not find, if the prompt on a terminal is confirmed; returns the
- * values with its ID. Throws the error otherwise.
- */
+/** Creates the knowledge base that a sync did not find, if that is confirmed; throws the error otherwise. */
 export async function createMissing(input: Values, context: Context, error?: unknown) {
   if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
   const { host, options } = context;

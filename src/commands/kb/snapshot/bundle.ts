@@ -201,10 +201,7 @@ const manifestFields = {
   },
 } as const satisfies RequiredFields;
 
-/**
- * The hash of a file of an export as it is now, whatever the manifest says; null if it is missing. Throws
- * usage for a symlink to the outside.
- */
+/** The hash of a file of an export as it is now; null if it is missing. Throws usage for a symlink to the outside. */
 export async function fileHash(
   directory: string,
   file: string | null,

@@ -18,10 +18,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 
 type CopyInput = Input<typeof copyParams>;
 
-/**
- * Copies a knowledge base by an export into the cache directory and an import. If the copy fails, the
- * export is kept, so that running the command again resumes it.
- */
+/** Copies by an export into the cache directory and an import. If that fails, the export stays for the next run. */
 export async function* run(input: CopyInput, context: Context): AsyncGenerator<unknown> {
   const { dataset_id, to_profile, ...flags } = input;
   const target = to_profile === undefined ? context : context.with({ profile: to_profile });

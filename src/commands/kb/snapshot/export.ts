@@ -189,10 +189,7 @@ const isChunkFile = (entry: object): entry is { readonly file: string } =>
   "chunk_file" in entry && isNamed(entry);
 const isStoredContent = (entry: object): entry is StoredContent => "id" in entry && isNamed(entry);
 
-/**
- * Chooses a path for each document, no two differing only in case: its old one while the content is
- * the same, or else one that no earlier file has.
- */
+/** Chooses a path for each document: its old one while the content is the same, or one that no earlier file has. */
 function documentPaths(
   documents: readonly DocumentState[],
   known: ReadonlyMap<string, StoredContent>,

@@ -103,10 +103,7 @@ export async function importNotePath(
   return join(context.host.directories.state, "imports", `${key}.json`);
 }
 
-/**
- * The ID of the knowledge base that an interrupted import created, if it still exists. If the response
- * to its creation was lost, that is the empty one of the name.
- */
+/** The ID of what an interrupted import created; if that response was lost, of the empty knowledge base of the name. */
 async function interruptedImport(
   note: string,
   name: string,

@@ -20,10 +20,7 @@ import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 import type { verifyParams } from "./command.ts";
 
-/**
- * Compares two knowledge bases or exports byte for byte, and chunk by chunk if requested. Throws gate if there
- * are differences.
- */
+/** Compares two knowledge bases or exports, and their chunks if requested. Throws gate if there are differences. */
 export async function* run(
   input: Input<typeof verifyParams>,
   context: Context,

@@ -5,10 +5,7 @@ import type { Source, SourceEntry, SourceObject } from "./source.ts";
 import { pathFilter } from "./walk.ts";
 import { isNumeric } from "../../../lib/exact-number.ts";
 
-/**
- * A collection as BEIR has it: JSON Lines with `_id`, `title` and `text`, a document each, whose path is its `_id`. Its
- * contents are kept in memory between list and read.
- */
+/** A collection as BEIR has it: JSON Lines with `_id`, `title` and `text`, each a document with the path `_id`. */
 export function corpusSource(file: string, { host: { files } }: Context): Source {
   const contents = new Map<string, Uint8Array>();
   return {

@@ -59,10 +59,7 @@ export function addressOf(text: string, base: string): string {
   return url.href;
 }
 
-/**
- * What the forms of an address share in which sites have one page: without the slash, `index.html` or `.html` at its
- * end, and in lower case.
- */
+/** What the forms of an address of one page share: its path without `/`, `index.html` or `.html`, in lower case. */
 export function pageForm(url: string): string {
   const { pathname, search } = new URL(url);
   const path = pathname.toLowerCase().replace(/\/(index(\.\w+)?)?$|\.x?html?$/, "");

@@ -16,10 +16,7 @@ export function pathProblem(path: string): string | undefined {
   return undefined;
 }
 
-/**
- * Returns what makes the entry of a listed path, so that every one is told of: excluded by the filter, reported
- * because no document can have the path, or what `make` gives.
- */
+/** Makes the entry of a listed path: excluded, reported because no document can have the path, or what `make` gives. */
 export async function entryMaker(filter: FileFilter) {
   const isKept = await pathFilter(filter);
   return (path: string, make: () => SourceEntry, isDirectory = false): SourceEntry => {

@@ -33,10 +33,7 @@ export const programFailed = (error: unknown): error is CliError =>
 export const sourceError = (message: string, hint?: string): CliError =>
   new CliError("failure", message, { sideEffect: "none", hint });
 
-/**
- * Runs a program without a shell and yields its stdout. Throws failure with a line of its stderr if it
- * ends with another exit code than 0, and usage if there is no such program.
- */
+/** Runs a program without a shell and yields its stdout. Throws failure unless it exits with 0, usage if it is missing. */
 export async function* outputOf(
   { words: [command = "", ...first], cwd, env, install, input = "" }: Program,
   args: readonly string[],

@@ -54,10 +54,7 @@ export interface Doubt {
   readonly problem: string;
 }
 
-/**
- * Where documents come from. It is listed once for each sync; what is listed and not known to be
- * unchanged is then read, several objects at a time.
- */
+/** Where documents come from: listed once for each sync, then read where it is not known to be unchanged. */
 export interface Source {
   /** In messages: the directory, or the address without credentials. */
   readonly label: string;
@@ -69,10 +66,7 @@ export interface Source {
   list(filter: FileFilter): Promise<SourceList>;
   /** Called once, with all objects that will be read. */
   prepare?(objects: readonly SourceObject[]): Promise<void>;
-  /**
-   * The content of an object; undefined if it still has the fingerprint `known`, which its document has.
-   * A thrown error is the result of this object: its document stays.
-   */
+  /** The content; undefined if it still has the fingerprint `known`. A thrown error is the result of this object. */
   get(object: SourceObject, known?: string): Promise<Content | undefined>;
   /** Which of these unlisted objects are certainly gone; without it, all of a complete list. */
   gone?(objects: readonly Unlisted[]): Promise<{

@@ -143,10 +143,7 @@ async function checkedText(
 /** The way in which contents are read; another one makes all fingerprints count as new. */
 const READING = 2;
 
-/**
- * The mark of a fingerprint: with what else decides about the content and its metadata, and with the size, which
- * shows that a fingerprint does not change.
- */
+/** The mark of a fingerprint, with what else decides about content and metadata, and with the size, as a second sign. */
 const fingerprintMark = (
   fingerprint: string,
   size: number | undefined,
@@ -186,10 +183,7 @@ export function parsePrefix(text: string | undefined): string | undefined {
   return prefix;
 }
 
-/**
- * The path that identifies a document, in Unicode form NFC, as some systems store accents as separate
- * characters.
- */
+/** The path that identifies a document, in Unicode form NFC: some systems store accents as separate characters. */
 export const documentPath = (path: string, prefix: string | undefined): string =>
   unicodeForm(prefix === undefined ? path : `${prefix}/${path}`, "NFC");
 
@@ -222,10 +216,7 @@ function documentName(path: string, kind: "text" | "file"): string {
   return start + points.slice(points.length - MAX_NAME_LENGTH + start.length).join("");
 }
 
-/**
- * Separates files whose documents would have the same name from the others: each would replace the other. Names that
- * differ in case are different ones (server §9.1).
- */
+/** Separates files whose documents would have one name, as each would replace the other; case counts (server §9.1). */
 export function withoutTwins(files: readonly LocalFile[]) {
   const byName = groupBy(files, ({ name }) => name);
   const twinsOf = ({ name }: LocalFile) => byName.get(name) ?? [];

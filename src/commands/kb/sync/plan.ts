@@ -157,10 +157,7 @@ async function readBoth(
 
 const isFile = (each: LocalFile | SkippedFile): each is LocalFile => "hash" in each;
 
-/**
- * Files with their final metadata: front matter and patterns, as the fields store it. Throws usage that
- * names file, field and value.
- */
+/** Files with the values of front matter and patterns, as fields store them. Throws usage with file, field and value. */
 function withMetadata(
   readable: readonly LocalFile[],
   patterns: readonly Pattern[],

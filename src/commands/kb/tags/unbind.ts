@@ -4,10 +4,7 @@ import type { Context, ItemOutcome } from "../../task/command-spec.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { tagUnbindParams } from "./command.ts";
 
-/**
- * Unbinds tags from a knowledge base, one request per tag, with both field names: servers before 1.14.1
- * know only the old one (server §19).
- */
+/** Unbinds tags, one request each, with both names of the field: servers before 1.14.1 know the old one (server §19). */
 export async function* run(
   { target_id, tag_ids }: Input<typeof tagUnbindParams>,
   context: Context,
