@@ -20,13 +20,10 @@ export interface SettingsPlan {
 }
 
 /** Creates the knowledge base of a plan with all of its settings, and returns its ID. */
-export const createKb = async (plan: SettingsPlan, context: Context): Promise<string> =>
-  (
-    await context.api.call(createKnowledgeBase, {
-      name: plan.desired.name,
-      ...settingsRequest(plan),
-    })
-  ).id;
+export async function createKb(plan: SettingsPlan, { api }: Context): Promise<string> {
+  const kb = { name: plan.desired.name, ...settingsRequest(plan) };
+  return (await api.call(createKnowledgeBase, kb)).id;
+}
 
 /**
  * Makes the changes of an existing or just created knowledge base, and yields each when it is made; in a
@@ -63,9 +60,8 @@ async function* applyTags(
   context: Context,
 ): AsyncGenerator<Change> {
   if (changes.length === 0) return;
-  const existing = new Map(
-    (await context.api.call(listTags, {})).map(({ name, id }) => [name, id]),
-  );
+  const tags = await context.api.call(listTags, {});
+  const existing = new Map(tags.map(({ name, id }) => [name, id]));
   for (const change of changes) {
     const { name, action } = change;
     let tag_id = existing.get(name);

@@ -234,19 +234,14 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
   // Values stay with their document (server §9.1): only the mark of the stored file is that of the former one.
   const kept = healed.map(([before, now]) => [{ ...before, metadata: now.metadata }, now] as const);
   await restoreValues(dataset_id, kept, context);
-  return yield* putBack(dataset_id, saved, { settings: state.settings, now }, context);
+  return yield* putBack({ dataset_id, ...saved }, state.settings, now, context);
 }
 
 /** Gives healed documents the chunks that they had; false if a document that fails again would lose some of them. */
 async function* putBack(
-  dataset_id: string,
-  { directory, manifest }: Saved,
-  {
-    settings,
-    now,
-  }: Pick<KbState, "settings"> & {
-    readonly now: ReadonlyMap<string, DocumentState | string>;
-  },
+  { dataset_id, directory, manifest }: Saved & { readonly dataset_id: string },
+  settings: KbState["settings"],
+  now: ReadonlyMap<string, DocumentState | string>,
   context: Context,
 ): AsyncGenerator<Change, boolean> {
   const journal = await openJournal(join(directory, "put-back.jsonl"), context.host.files);

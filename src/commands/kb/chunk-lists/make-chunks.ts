@@ -70,7 +70,7 @@ export async function changeChunks(
     last = plan;
     try {
       for (const together of requestsOf(steps)) {
-        const problem = await request(together, target, context);
+        const problem = failureIn(await request(together, target, context));
         if (problem !== undefined) throw notStored(together, problem);
         for (const step of together) count(counts, step);
       }
@@ -112,12 +112,12 @@ function* requestsOf(steps: readonly ChunkStep[]): Generator<readonly ChunkStep[
 
 const ifDeleted = ignoring("not-found"); // already
 
-/** Sends the request of steps; returns why the server could not index a chunk, if it could not. */
+/** Sends the request of steps; returns the response. */
 async function request(
   steps: readonly ChunkStep[],
   { dataset_id, document_id, doc_form }: ChunkTarget,
   context: Context,
-): Promise<string | undefined> {
+): Promise<unknown> {
   const { api } = context;
   const place = { dataset_id, document_id };
   const [step] = steps;
@@ -126,7 +126,7 @@ async function request(
       return undefined;
     case "append": {
       const segments = steps.flatMap((each) => ("to" in each ? [newChunk(each.to, doc_form)] : []));
-      return failureIn(await api.call(createChunks, { ...place, segments }));
+      return api.call(createChunks, { ...place, segments });
     }
     case "update":
     case "keywords":
@@ -135,25 +135,23 @@ async function request(
       const update = { ...place, segment_id: step.id, ...changeOf(step, doc_form) };
       const { response, lost } = await sendUpdate(update, context);
       if (lost.length > 0) throw notStored(steps, null, lost);
-      return failureIn(response);
+      return response;
     }
     case "delete":
-      await api.call(deleteChunk, { ...place, segment_id: step.id }).catch(ifDeleted);
-      return undefined;
-    case "append child": {
-      const { parent: segment_id, content } = step;
-      await api.call(createChildChunk, { ...place, segment_id, content });
-      return undefined;
-    }
+      return api.call(deleteChunk, { ...place, segment_id: step.id }).catch(ifDeleted);
+    case "append child":
+      return api.call(createChildChunk, {
+        ...place,
+        segment_id: step.parent,
+        content: step.content,
+      });
     case "update child": {
-      const { parent: segment_id, id: child_chunk_id, content } = step;
-      await api.call(updateChildChunk, { ...place, segment_id, child_chunk_id, content });
-      return undefined;
+      const child = { ...place, segment_id: step.parent, child_chunk_id: step.id };
+      return api.call(updateChildChunk, { ...child, content: step.content });
     }
     case "delete child": {
-      const { parent: segment_id, id: child_chunk_id } = step;
-      await api.call(deleteChildChunk, { ...place, segment_id, child_chunk_id }).catch(ifDeleted);
-      return undefined;
+      const child = { ...place, segment_id: step.parent, child_chunk_id: step.id };
+      return api.call(deleteChildChunk, child).catch(ifDeleted);
     }
   }
 }

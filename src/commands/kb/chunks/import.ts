@@ -94,14 +94,9 @@ async function planRows(
   { rows, document, target, overwrite }: RowsPlace,
   context: Context,
 ): Promise<readonly Wanted[]> {
+  const name = document?.name ?? target.document_id;
   const ends = (action: RowChange["action"], { number, chunk_id }: SheetRow, note: string | null) =>
-    ({
-      action,
-      document: document?.name ?? target.document_id,
-      row: number,
-      note,
-      id: chunk_id,
-    }) as const;
+    ({ action, document: name, row: number, note, id: chunk_id }) as const;
   if (!document) return rows.map((row) => ends("failed", row, "document not found"));
   const chunks = await collect(readChunks(target, context));
   const existing = new Map(chunks.map((chunk) => [chunk.id, chunk]));

@@ -53,34 +53,21 @@ const plainCell = (cell: string): string =>
 /** The beginning of the hash of a chunk. */
 export const stateOf = (chunk: StoredChunk): string => chunkHash(chunk).slice(0, 12);
 
-/** The text of a sheet with the chunks of documents. A byte order mark makes Excel read it as UTF-8. */
-export async function* chunkSheet(
-  documents: AsyncIterable<{
-    readonly id: string;
-    readonly name: string;
-    readonly chunks: readonly ExistingChunk[];
-  }>,
-): AsyncGenerator<string> {
-  const format = await csvLines();
-  yield `\uFEFF${format([columns])}`;
-  for await (const { id, name, chunks } of documents) {
-    const records = chunks.map((chunk) => {
-      const cells: Readonly<Record<Column, string>> = {
-        document: name,
-        position: String(chunk.position),
-        content: chunk.content,
-        answer: chunk.answer ?? "",
-        keywords: chunk.keywords.join("\n"),
-        enabled: chunk.enabled ? "yes" : "no",
-        summary: chunk.summary ?? "",
-        document_id: id,
-        chunk_id: chunk.id,
-        state: stateOf(chunk),
-      };
-      return columns.map((column) => safeCell(cells[column]));
-    });
-    if (records.length > 0) yield format(records);
-  }
+/** The row of a chunk. */
+function rowOf(chunk: ExistingChunk, document: { readonly id: string; readonly name: string }) {
+  const cells: Readonly<Record<Column, string>> = {
+    document: document.name,
+    position: String(chunk.position),
+    content: chunk.content,
+    answer: chunk.answer ?? "",
+    keywords: chunk.keywords.join("\n"),
+    enabled: chunk.enabled ? "yes" : "no",
+    summary: chunk.summary ?? "",
+    document_id: document.id,
+    chunk_id: chunk.id,
+    state: stateOf(chunk),
+  };
+  return columns.map((column) => safeCell(cells[column]));
 }
 
 /** Reads the rows of a sheet. Throws usage with the row of a mistake, before anything is sent. */
@@ -177,15 +164,17 @@ export async function* exportChunks(
   }
   const chosen = all.filter(({ id, name }) => !doc || doc.includes(id) || doc.includes(name));
   const rows: { document: string; chunks: number }[] = [];
-  async function* documents() {
-    for (const { id, name } of chosen) {
-      const place = { dataset_id, document_id: id, doc_form };
+  const format = await csvLines();
+  async function* sheet() {
+    yield `\uFEFF${format([columns])}`; // the mark makes Excel read it as UTF-8
+    for (const document of chosen) {
+      const place = { dataset_id, document_id: document.id, doc_form };
       const chunks = await collect(readChunks(place, context));
-      rows.push({ document: name, chunks: chunks.length });
-      yield { id, name, chunks };
+      rows.push({ document: document.name, chunks: chunks.length });
+      if (chunks.length > 0) yield format(chunks.map((chunk) => rowOf(chunk, document)));
     }
   }
-  await context.host.files.writeAtomic(file, chunkSheet(documents()));
+  await context.host.files.writeAtomic(file, sheet());
   yield* rows;
   const total = rows.reduce((sum, { chunks }) => sum + chunks, 0);
   context.summary(

@@ -43,7 +43,12 @@ export const rowWork = (context: Context): RowWork<RenameInput, Rename> => {
       const rename = await checkRename(input, context, ({ name }) => {
         const now = `${input.dataset_id} ${name}`;
         if (now === key) return;
-        if (renamed.has(now) || earlier.has(key)) throw dependentRows(input.name);
+        // Rows are sent side by side, and a document cannot take a name before another one has lost it.
+        if (renamed.has(now) || earlier.has(key))
+          throw usage(
+            `swaps or chains names: the new name ${JSON.stringify(input.name)}, or the current one, belongs to another row`,
+            "rename these documents to unused names first, then to the intended ones with a second file",
+          );
         earlier.add(now);
       });
       if (!isNoticed && syncedPath(rename.before)) {
@@ -80,13 +85,6 @@ async function checkRename(
   await confirmLosses(rename.losses, { question, declined: "nothing was changed" }, context);
   return rename;
 }
-
-/** Rows are sent side by side, and a document cannot take a name before another one has lost it. */
-const dependentRows = (name: string): CliError =>
-  usage(
-    `swaps or chains names: the new name ${JSON.stringify(name)}, or the current one, belongs to another row`,
-    "rename these documents to unused names first, then to the intended ones with a second file",
-  );
 
 /** Reads the document and what of it would be lost. */
 async function readRename(input: RenameInput, context: Context): Promise<Rename> {

@@ -131,21 +131,15 @@ export async function brokenIndex(
   return first === undefined ? undefined : searchProblem(dataset_id, context);
 }
 
+const oneHit = { top_k: 1, reranking_enable: false, score_threshold_enabled: false };
+
 /** Why a search by the technique of a knowledge base fails; undefined if it succeeds. */
 async function searchProblem(dataset_id: string, context: Context): Promise<string | undefined> {
   const { indexing_technique } = await context.api.call(getKnowledgeBase, { dataset_id });
   if (indexing_technique === "economy") return keywordProblem(dataset_id, context);
   try {
-    await context.api.call(searchKnowledgeBase, {
-      dataset_id,
-      query: "test",
-      retrieval_model: {
-        search_method: "semantic_search",
-        reranking_enable: false,
-        top_k: 1,
-        score_threshold_enabled: false,
-      },
-    });
+    const retrieval_model = { search_method: "semantic_search", ...oneHit } as const;
+    await context.api.call(searchKnowledgeBase, { dataset_id, query: "test", retrieval_model });
     return undefined;
   } catch (error) {
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
@@ -170,16 +164,8 @@ async function keywordProblem(dataset_id: string, { api }: Context): Promise<str
       .slice(0, 10)
       .join(" ");
     if (query === "") continue;
-    const retrieval_model = { search_method: "keyword_search", top_k: 1 } as const;
-    const found = await api.call(searchKnowledgeBase, {
-      dataset_id,
-      query,
-      retrieval_model: {
-        ...retrieval_model,
-        reranking_enable: false,
-        score_threshold_enabled: false,
-      },
-    });
+    const retrieval_model = { search_method: "keyword_search", ...oneHit } as const;
+    const found = await api.call(searchKnowledgeBase, { dataset_id, query, retrieval_model });
     if (found.length > 0) return undefined;
     sought ??= query;
   }

@@ -99,11 +99,7 @@ export async function* capture(
 /** Downloads the changed documents, and adds them to the stored ones. */
 async function* download(
   dataset_id: string,
-  {
-    changed,
-    stored,
-    lostNames,
-  }: {
+  found: {
     readonly changed: readonly DocumentState[];
     readonly stored: Map<string, StoredContent>;
     readonly lostNames: string[];
@@ -111,6 +107,7 @@ async function* download(
   store: CaptureStore,
   context: Context,
 ): AsyncGenerator<FileChange> {
+  const { changed, stored, lostNames } = found;
   const unlogged: StoredContent[] = [];
   const log = () => store.journal.append(unlogged.splice(0));
   const [unit, total] = ["documents", changed.length];

@@ -26,7 +26,7 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<KbDifference | Report> {
   const isPage = context.options.format === "html";
-  const page = isPage ? newDifferencePage(input) : undefined;
+  const rows: DifferenceRow[] = [];
   let count = 0;
   let beyond = 0;
   const { to_profile } = input;
@@ -36,10 +36,10 @@ export async function* run(
     if (difference.what === notImportable) beyond++;
     else count++;
     const row = { ...difference, note: differenceNote(difference, input) };
-    if (page) await page.add(row);
+    if (isPage) rows.push(row);
     else yield row;
   }
-  if (page) yield page.report();
+  if (isPage) yield await differencePage(rows, input);
   const limits = beyond > 0 ? `; ${counted(beyond, "difference")} that no import can remove` : "";
   const scope = `${scopeOf(a, b, input)}${limits}`;
   if (count > 0) {
@@ -286,36 +286,34 @@ export interface KbDifference {
 /** Texts that a page shows word by word; all further ones are in its table. */
 const MAX_COMPARED = 200;
 
+type DifferenceRow = KbDifference & { readonly note: string };
+
 /** The page of a comparison: a table of the differences, and below it the texts, with the words that differ. */
-export function newDifferencePage(sides: { readonly a: string; readonly b: string }) {
-  const rows: (KbDifference & { readonly note: string })[] = [];
-  const compared: Section[] = [];
+async function differencePage(
+  rows: readonly DifferenceRow[],
+  sides: { readonly a: string; readonly b: string },
+): Promise<Report> {
+  const table: Section = {
+    title: counted(rows.length, "difference"),
+    columns: [left("what"), left("name"), literal(sides.a), literal(sides.b)],
+    rows: rows.map(({ what, name, a, b }) => [what, name, textOf(a), textOf(b)]),
+  };
+  const texts = rows.filter(({ what }) => what === "chunk").slice(0, MAX_COMPARED);
+  const diff = await openWordDiff();
+  const compared = texts.map(({ name, a, b }): Section => {
+    const parts = diff(textOf(a), textOf(b));
+    return { ...noTable, title: name, comparison: { titles: [sides.a, sides.b], parts } };
+  });
+  const tone = rows.length === 0 ? "good" : "bad";
   return {
-    async add(row: KbDifference & { readonly note: string }): Promise<void> {
-      rows.push(row);
-      const { name, a, b } = row;
-      if (row.what !== "chunk" || compared.length >= MAX_COMPARED) return;
-      const parts = (await openWordDiff())(textOf(a), textOf(b));
-      compared.push({ ...noTable, title: name, comparison: { titles: [sides.a, sides.b], parts } });
-    },
-    report(): Report {
-      const table: Section = {
-        title: counted(rows.length, "difference"),
-        columns: [left("what"), left("name"), literal(sides.a), literal(sides.b)],
-        rows: rows.map(({ what, name, a, b }) => [what, name, textOf(a), textOf(b)]),
-      };
-      const tone = rows.length === 0 ? "good" : "bad";
-      return {
-        title: `Comparison of ${sides.a} and ${sides.b}`,
-        data: rows,
-        sections: [table],
-        page: () => ({
-          facts: { a: sides.a, b: sides.b },
-          tiles: [{ label: "differences", value: String(rows.length), tone }],
-          sections: [table, ...compared],
-        }),
-      };
-    },
+    title: `Comparison of ${sides.a} and ${sides.b}`,
+    data: rows,
+    sections: [table],
+    page: () => ({
+      facts: { a: sides.a, b: sides.b },
+      tiles: [{ label: "differences", value: String(rows.length), tone }],
+      sections: [table, ...compared],
+    }),
   };
 }
 

@@ -22,11 +22,7 @@ export async function* run(
 ): AsyncGenerator<CheckRow> {
   const program = { words: wordsOf(line) };
   let failures = 0;
-  const row = (
-    check: string,
-    problem: string | undefined,
-    note: string | null = null,
-  ): CheckRow => {
+  const row = (check: string, problem?: string, note: string | null = null): CheckRow => {
     if (problem !== undefined) failures++;
     return { check, result: problem === undefined ? "ok" : "failed", note: problem ?? note };
   };
@@ -80,10 +76,7 @@ export async function* run(
     throw new CliError("gate", `${counted(failures, "check")} failed`, { isResult: true });
 }
 
-const namesOf = (objects: readonly { readonly path: string }[], what: string): string | undefined =>
-  objects.length === 0
-    ? undefined
-    : `${firstNames(
-        objects.map(({ path }) => path),
-        3,
-      )}: ${what}`;
+function namesOf(objects: readonly { readonly path: string }[], what: string): string | undefined {
+  const paths = objects.map(({ path }) => path);
+  return paths.length === 0 ? undefined : `${firstNames(paths, 3)}: ${what}`;
+}

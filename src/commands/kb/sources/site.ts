@@ -59,9 +59,10 @@ export function siteSource(address: string, context: Context, options: SourceOpt
     async list(filter) {
       const { pages, others, problem } = await listPages();
       const entryOf = await entryMaker(filter);
-      const entries = [...groupBy(others, (url) => new URL(url).host)].map(([host, urls]) =>
-        entryOf(host, () => omitted(host, notTaken(urls)), true),
-      );
+      const entries = [...groupBy(others, (url) => new URL(url).host)].map(([host, urls]) => {
+        const what = `${counted(urls.length, "page")} skipped, such as ${urls[0]}`;
+        return entryOf(host, () => omitted(host, `not on the host of the site: ${what}`), true);
+      });
       for (const url of pages) {
         const path = pathOfPage(url, (name) => uploadKind(name) !== undefined);
         const other = known.urlOf(path);
@@ -103,9 +104,6 @@ export function siteSource(address: string, context: Context, options: SourceOpt
     },
   };
 }
-
-const notTaken = (urls: readonly string[]): string =>
-  `not on the host of the site: ${counted(urls.length, "page")} skipped, such as ${urls[0]}`;
 
 /** Do two addresses of one path lead to one page by redirects? */
 async function areOnePage(one: string, other: string, { look }: SitePages) {

@@ -114,7 +114,13 @@ export async function openedEntry(
     (each) => ("command" in each ? [each.command] : []),
   );
   const programs = [...commands, ...(source.startsWith("exec:") ? [source.slice(5)] : [])];
-  if (programs.length > 0) requireAllowed(path, name, { programs, allowRun }, context);
+  const [first] = programs;
+  if (first !== undefined && !allowRun)
+    throw usage(
+      `${path}: ${name} runs the program ${shellQuote(first)}, which needs --allow-run`,
+      "read the file and the program, then add --allow-run",
+    );
+  if (first !== undefined) requireTrusted(path, `the programs of ${name}`, host);
   const secret = async (credential: Credential): Promise<string> => {
     if ("command" in credential) return runKeyCommand(credential.command, `${path}: ${name}`, host);
     const value = host.env[credential.variable];
@@ -135,20 +141,4 @@ export async function openedEntry(
   const address = resolve(cwd, source);
   await requireNear(address, { file: path, allowed: options.flags.allowFiles }, host);
   return { address, options: given };
-}
-
-function requireAllowed(
-  path: string,
-  name: string,
-  { programs, allowRun }: { readonly programs: readonly string[]; readonly allowRun: boolean },
-  { host }: Context,
-): void {
-  if (!allowRun) {
-    const [first = ""] = programs;
-    throw usage(
-      `${path}: ${name} runs the program ${shellQuote(first)}, which needs --allow-run`,
-      "read the file and the program, then add --allow-run",
-    );
-  }
-  requireTrusted(path, `the programs of ${name}`, host);
 }
