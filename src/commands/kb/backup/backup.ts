@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { ApiError, CliError, diskProblem, isFatal } from "../../../errors.ts";
+import { ApiError, CliError, diskProblem, ignoring, isFatal } from "../../../errors.ts";
 import { newPathInside } from "../../../host/safe-path.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -60,13 +60,10 @@ export interface Taken {
 
 /** What a snapshot lacks, for people; null if it has everything. */
 export function lacksOf({ withoutFile, withoutChunks }: Taken): string | null {
-  const lacks = [
-    ...(withoutFile.length > 0
-      ? [`without a file on the server: ${firstNames(withoutFile, 3)}`]
-      : []),
-    ...lacksChunks(withoutChunks),
-  ];
-  return lacks.length > 0 ? lacks.join("; ") : null;
+  const lacks = lacksChunks(withoutChunks);
+  if (withoutFile.length > 0)
+    lacks.unshift(`without a file on the server: ${firstNames(withoutFile, 3)}`);
+  return lacks.join("; ") || null;
 }
 
 const lacksChunks = (documents: readonly Missing[]): string[] =>
@@ -149,7 +146,8 @@ async function backupStore(
   for (const { path, why } of bad) await context.notice(`skipped ${path}: ${why}`);
   const base_url = await context.api.baseUrl();
   const last = snapshots.findLast(({ kb }) => kb.id === dataset_id && kb.base_url === base_url);
-  const before = last && (await readManifestOf(directory, last, files).catch(withoutDamaged));
+  // A damaged manifest costs downloads, not the snapshot.
+  const before = last && (await readManifestOf(directory, last, files).catch(ignoring("usage")));
   const entries = [...(before?.state.documents ?? []), ...journal.entries.filter(isContent)];
   const known = new Map(entries.map((each) => [each.id, each]));
   const withoutChunks: Missing[] = [];
@@ -179,11 +177,6 @@ async function backupStore(
     },
   };
   return { store, withoutChunks, grown: () => added, put, last };
-}
-
-/** A damaged manifest costs downloads, not the snapshot. */
-function withoutDamaged(error: unknown): undefined {
-  if (!(error instanceof CliError) || error.kind !== "usage") throw error;
 }
 
 const isContent = (entry: object): entry is StoredContent =>

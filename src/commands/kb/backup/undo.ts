@@ -86,8 +86,13 @@ function recordOf(
 async function* takeBack(record: StoredRecord, context: Context): AsyncGenerator<Change> {
   const { directory, kb } = record;
   const before = await manifestOf(record, record.before, context);
-  if (record.after === null) throw unfinished(record);
-  const state = await stateOf(kb.id, context);
+  if (record.after === null)
+    throw refused(
+      `${record.command} did not finish, so it is unknown what it changed`,
+      `to restore its earlier state to another knowledge base: ${restoreLine(record)}; to undo an older command: ${commandLine("kb undo", [], { forget: true, record: record.before })}`,
+    );
+  const read = readKbState(kb.id, context, { exact: true });
+  const state = await read.catch(ignoring("not-found"));
   if (record.after === "deleted") return yield* restoreDeleted(record, before, state, context);
   if (!state)
     throw refused(
@@ -158,22 +163,11 @@ async function manifestOf(record: StoredRecord, id: string, context: Context): P
   return readManifestOf(directory, snapshot, context.host.files);
 }
 
-/** The state of a knowledge base; undefined if it does not exist. */
-const stateOf = (dataset_id: string, context: Context): Promise<KbState | undefined> =>
-  readKbState(dataset_id, context, { exact: true }).catch(ignoring("not-found"));
-
 const restoreLine = ({ directory, kb, before }: StoredRecord): string =>
   commandLine("kb backup restore", [directory, kb.id], {
     snapshot: before,
     name: `${[...kb.name].slice(0, 30).join("")} before`,
   });
-
-/** What such a command left is not known, so nothing can be compared with it. */
-const unfinished = (record: StoredRecord): CliError =>
-  refused(
-    `${record.command} did not finish, so it is unknown what it changed`,
-    `to restore its earlier state to another knowledge base: ${restoreLine(record)}; to undo an older command: ${commandLine("kb undo", [], { forget: true, record: record.before })}`,
-  );
 
 /** Creates a deleted knowledge base again, with a new ID. */
 async function* restoreDeleted(

@@ -175,7 +175,9 @@ function summaryOf(
   const { dryRun } = options;
   const counts = countsOf([...made.filter((row) => !isOther(row)), ...unchanged], dryRun);
   const others = countsOf(made.filter(isOther), dryRun);
-  const size = indexedSize(results, changes);
+  const indexed = new Set(results.filter(isIndexed).map(({ name }) => name));
+  const sent = changes.filter((each) => isIndexed(each) && indexed.has(each.name));
+  const size = sizeOf(sent.flatMap(({ source }) => source ?? []));
   const parts = [
     `${groupDigits(count)} ${count === 1 ? noun : `${noun}s`}: ${counts || "nothing to do"}`,
     ...(others === ""
@@ -194,16 +196,6 @@ export const countsOf = (rows: readonly Change[], isPlan: boolean): string =>
       return count === 0 ? [] : [`${groupDigits(count)} ${isPlan ? planned : made}`];
     })
     .join(", ");
-
-/** The size of the content that the results sent, as text. */
-function indexedSize(results: readonly Change[], changes: readonly DocumentChange[]): string {
-  const indexed = new Set(results.filter(isIndexed).map(({ name }) => name));
-  return sizeOf(
-    changes
-      .filter((each) => isIndexed(each) && indexed.has(each.name))
-      .flatMap(({ source }) => source ?? []),
-  );
-}
 
 /** `13,438 characters and 22 bytes`. */
 export const sizeOf = (sources: readonly SourceDocument[]): string =>

@@ -73,14 +73,10 @@ export async function* run(input: CheckInput, context: Context): AsyncGenerator<
 }
 
 /** Makes command lines for the server of this line; rows are data, so nothing adds it to them later. */
-const lineFor =
-  ({ options: { flags } }: Context): CheckedKb["line"] =>
-  (command, args, own = {}) =>
-    commandLine(command, args, {
-      ...own,
-      p: flags.profile,
-      "base-url": flags.baseUrl,
-    }).slice(1, -1);
+function lineFor({ options: { flags } }: Context): CheckedKb["line"] {
+  const server = { p: flags.profile, "base-url": flags.baseUrl };
+  return (command, args, own) => commandLine(command, args, { ...own, ...server }).slice(1, -1);
+}
 
 /** The finding with names in its repair: the word of the knowledge base, and a name that only one document has. */
 function withNames(
@@ -177,20 +173,18 @@ async function* checkContents(
   try {
     for await (const { document, bytes, lost } of readContents(kb.id, stored, context)) {
       if (bytes) yield* contentFindings(kb, document, sha256(bytes), seen);
-      else if (lost) yield lostFile(kb, document);
+      else if (lost)
+        yield findingOf("lost file", kb, document, {
+          note: "its file does not arrive, though the server answers; its chunks are there",
+          // A new file repairs it: the server has no content to index again.
+          repair: `${kb.line("kb doc replace", [kb.id, document.id])} <file>`,
+        });
       else yield findingOf("not checked", kb, document, { note: "the server has no file of it" });
     }
   } catch (error) {
     yield unchecked(kb, `contents: ${messageOf(error)}`);
   }
 }
-
-/** A new file repairs it: the server has the chunks of the lost one, but no content to index again. */
-const lostFile = (kb: CheckedKb, document: Document): Finding =>
-  findingOf("lost file", kb, document, {
-    note: "its file does not arrive, though the server answers; its chunks are there",
-    repair: `${kb.line("kb doc replace", [kb.id, document.id])} <file>`,
-  });
 
 /** What the settings of a knowledge base and a search say about it; `skips` if its documents cannot be read. */
 async function kbFindings(given: CheckedKb, context: Context) {
@@ -200,17 +194,17 @@ async function kbFindings(given: CheckedKb, context: Context) {
     const note = "its documents are in an external system";
     return { kb, findings: [kbFinding("not checked", kb, { note })], skips: true };
   }
-  const attempt = async (what: string, find: typeof modelFindings): Promise<readonly Finding[]> =>
-    find(kb, base, context).catch((error: unknown) => {
+  const attempt = async (what: string, found: ReturnType<typeof modelFindings>) =>
+    found.catch((error: unknown) => {
       if (!(error instanceof CliError) || isFatal(error)) throw error;
       return [kbFinding("not checked", kb, { note: `${what}: ${error.message}` })];
     });
-  const models = await attempt("models", modelFindings);
+  const models = await attempt("models", modelFindings(kb, base, context));
   const isSearched =
     base.indexing_technique === "economy" ||
     (base.indexing_technique === "high_quality" &&
       models.every(({ problem }) => problem !== "model"));
-  const searches = isSearched ? await attempt("search", searchFindings) : [];
+  const searches = isSearched ? await attempt("search", searchFindings(kb, context)) : [];
   return { kb, findings: [...models, ...searches], skips: false };
 }
 
@@ -255,11 +249,7 @@ const has = (active: readonly Model[], provider: unknown, model: string): boolea
         each.provider.endsWith(`/${provider}`)),
   );
 
-async function searchFindings(
-  kb: CheckedKb,
-  _base: KnowledgeBase,
-  context: Context,
-): Promise<readonly Finding[]> {
+async function searchFindings(kb: CheckedKb, context: Context): Promise<readonly Finding[]> {
   const problem = await brokenIndex(kb.id, context);
   if (problem === undefined) return [];
   const repair = kb.line("kb update", [kb.id], { rewrite: true });

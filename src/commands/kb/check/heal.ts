@@ -316,7 +316,8 @@ function replacements(
   return manifest.state.documents.flatMap((before, index): DocumentChange[] => {
     const [source, document] = [sources[index], current.get(before.id)];
     if (!source || source.hash === null || !isDocument(document)) return [];
-    if (!isReplaceable(before, document)) return [];
+    const isHealed = isIndexed(document) && document.stored !== before.stored;
+    if (isHealed || !document.enabled || document.archived) return [];
     // As one in error, it is replaced by a create of its name, which needs no available document.
     const failed = { ...document, indexing_status: "error", error: null };
     const content = { ...source, metadata: {} };
@@ -324,6 +325,3 @@ function replacements(
     return [{ ...documentRow("update", before), source: content, document: failed, losses }];
   });
 }
-
-const isReplaceable = (before: BundledDocument, now: DocumentState): boolean =>
-  now.enabled && !now.archived && !(isIndexed(now) && now.stored !== before.stored);

@@ -98,7 +98,9 @@ export function stepsFor(
     steps
       .filter(({ to, chunk, children, summary, keywords }) => {
         const isOff = !chunk.enabled && (to.enabled || children.length > 0 || summary || keywords);
-        return isOff || !hasSameTexts(to, chunk, rules) || chunk.status === "error";
+        const isSame =
+          rules.doc_form === "qa_model" ? isSameText(to, chunk) : isSameContent(to, chunk);
+        return isOff || !isSame || chunk.status === "error";
       })
       .map(({ chunk }) => chunk.id),
   );
@@ -123,8 +125,7 @@ export function stepsFor(
 
 /** The steps for the child chunks of one chunk. */
 function childSteps(to: StoredChunk, { id: parent, children }: ExistingChunk): ChunkStep[] {
-  const isSame = (a: { content: string }, b: { content: string }) => a.content === b.content;
-  const { pairs, missing, surplus } = align(to.children, children, isSame);
+  const { pairs, missing, surplus } = align(to.children, children, isSameContent);
   return [
     ...pairs.flatMap(([{ content }, child]): ChunkStep[] =>
       content === child.content ? [] : [{ action: "update child", parent, id: child.id, content }],
@@ -178,9 +179,8 @@ function align<S, E>(
 const isSameText = (a: StoredChunk, b: StoredChunk): boolean =>
   a.content === b.content && a.answer === b.answer;
 
-/** Has an existing chunk the texts of a stored one? */
-const hasSameTexts = (to: StoredChunk, chunk: StoredChunk, { doc_form }: ChunkRules): boolean =>
-  to.content === chunk.content && (doc_form !== "qa_model" || to.answer === chunk.answer);
+type HasContent = Pick<StoredChunk, "content">;
+const isSameContent = (a: HasContent, b: HasContent): boolean => a.content === b.content;
 
 /** Are these the same words, in whatever order? */
 export const hasSameWords = (a: readonly string[], b: readonly string[]): boolean =>
@@ -242,7 +242,10 @@ const positions = (chunks: readonly StoredChunk[]): string =>
 function* pairsOf(a: readonly StoredChunk[], b: readonly StoredChunk[]): Generator<Pair> {
   let [at, bt] = [0, 0];
   while (at < a.length || bt < b.length) {
-    const next = skips.find((skip) => isSame(a[at + skip.a], b[bt + skip.b]));
+    const next = skips.find((skip) => {
+      const [one, other] = [a[at + skip.a], b[bt + skip.b]];
+      return one && other && isSameContent(one, other);
+    });
     const left = a.slice(at, at + (next?.a ?? a.length));
     const right = b.slice(bt, bt + (next?.b ?? b.length));
     yield* editedPairs(left, right);
@@ -251,9 +254,6 @@ function* pairsOf(a: readonly StoredChunk[], b: readonly StoredChunk[]): Generat
     if (next) yield [a[at++], b[bt++]];
   }
 }
-
-const isSame = (a: StoredChunk | undefined, b: StoredChunk | undefined): boolean =>
-  a !== undefined && b !== undefined && a.content === b.content;
 
 /** Pairs chunks without an equal one by their order; those that cannot be imported are alone. */
 function* editedPairs(a: readonly StoredChunk[], b: readonly StoredChunk[]): Generator<Pair> {

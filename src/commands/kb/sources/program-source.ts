@@ -154,8 +154,9 @@ function objectOf(
   };
   text("modified");
   const isHtml = /^text\/html\b/i.test(text("media_type") ?? "") && !uploadKind(path);
-  const named = { url: text("url"), title: text("title") };
-  const metadata = { ...valuesIn(value["metadata"] ?? {}, wrong), ...withoutEmpty(named) };
+  const [url, title] = [text("url"), text("title")];
+  const named = { ...(url && { url }), ...(title && { title }) };
+  const metadata = { ...valuesIn(value["metadata"] ?? {}, wrong), ...named };
   return {
     kind: "file",
     path: isHtml ? `${path}.md` : path,
@@ -166,11 +167,6 @@ function objectOf(
     metadata,
   };
 }
-
-const withoutEmpty = (values: Readonly<Record<string, string | undefined>>): FieldValues =>
-  Object.fromEntries(
-    Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1])),
-  );
 
 function valuesIn(metadata: unknown, wrong: (what: string) => Error): FieldValues {
   const isValue = (value: unknown) => typeof value === "string" || isNumeric(value);

@@ -49,8 +49,6 @@ const globParts = (glob: string): string[] => glob.match(/\*\*\/?|[^]/gu) ?? [];
  */
 function matchWildcards(glob: readonly string[], path: string): string[] | undefined {
   const characters = [...path];
-  /** End of each part's match. */
-  const ends: number[] = [];
   const failed = new Set<number>();
   /** The last place where what a part matches from here can end; before `at` if it matches nothing. */
   const lastEnd = (pattern: string, at: number): number => {
@@ -60,24 +58,23 @@ function matchWildcards(glob: readonly string[], path: string): string[] | undef
     const slash = pattern === "*" ? characters.indexOf("/", at) : -1;
     return slash < 0 ? characters.length : slash;
   };
-  const matches = (part: number, at: number): boolean => {
+  /** What the wildcards from a part on match of the rest of the path. */
+  const matchRest = (part: number, at: number): string[] | undefined => {
     const pattern = glob[part];
-    if (pattern === undefined) return at === characters.length;
+    if (pattern === undefined) return at === characters.length ? [] : undefined;
     const key = part * (characters.length + 1) + at;
-    if (failed.has(key)) return false;
+    if (failed.has(key)) return undefined;
     const first = pattern.startsWith("*") ? at : at + 1;
     for (let end = lastEnd(pattern, at); end >= first; end--) {
       if (pattern === "**/" && end > at && characters[end - 1] !== "/") continue;
-      ends[part] = end;
-      if (matches(part + 1, end)) return true;
+      const rest = matchRest(part + 1, end);
+      if (rest && /^[*?]/.test(pattern)) rest.unshift(characters.slice(at, end).join(""));
+      if (rest) return rest;
     }
     failed.add(key);
-    return false;
+    return undefined;
   };
-  if (!matches(0, 0)) return undefined;
-  return glob.flatMap((part, index) =>
-    /^[*?]/.test(part) ? [characters.slice(ends[index - 1] ?? 0, ends[index]).join("")] : [],
-  );
+  return matchRest(0, 0);
 }
 
 /** The values of the first pattern that matches a path. */

@@ -2,7 +2,6 @@ import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
 import { confirmLosses, isAddress, isCustomField, syncFields } from "../documents/index.ts";
-import type { KbState } from "../documents/index.ts";
 import { indexedAgain, lossesIn, makeDocuments, withLosses } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import type { SyncJournal } from "./made-journal.ts";
@@ -134,7 +133,12 @@ async function* makePlan(
   const changes = await withLosses(plan.changes, { dataset_id, ...state }, context);
   await noticeUnused(plan, input, context);
   if (input.prune) await noticeUnmarked(plan, changes, input, context);
-  requireTechnique(changes, state, dataset_id);
+  const creates = changes.some(({ action }) => action === "create");
+  if (creates && state.settings.indexing_technique === null)
+    throw refused(
+      "the knowledge base has no indexing technique",
+      commandLine("kb update", [dataset_id], { "indexing-technique": "economy" }),
+    );
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
   await confirmDeletes(changes, owned.length, input, context);
   await confirmRewrites(changes, context);
@@ -209,19 +213,6 @@ async function noticeUnmarked(
   const what = `${counted(names.length, "document")} that no sync marked ${isOne ? "has" : "have"} no file here`;
   const maybe = `an interrupted sync may have left ${isOne ? "it" : "them"}`;
   await notice(`${what}: ${firstNames(names)}; ${maybe}`);
-}
-
-function requireTechnique(
-  changes: readonly DocumentChange[],
-  { settings }: KbState,
-  dataset_id: string,
-): void {
-  if (settings.indexing_technique !== null) return;
-  if (changes.every(({ action }) => action !== "create")) return;
-  throw refused(
-    "the knowledge base has no indexing technique",
-    commandLine("kb update", [dataset_id], { "indexing-technique": "economy" }),
-  );
 }
 
 /** Prompts before many documents are deleted; a dry run says that the sync would. */
