@@ -119,6 +119,14 @@ export const notFound = unchanged("not-found");
 /** The error for a request that the server rejects or would reject; nothing was changed. */
 export const refused = unchanged("refused");
 
+/** The verdict of a command that succeeded: it follows the result. */
+export const verdict = (
+  kind: FailureKind,
+  message: string,
+  details: object,
+  hint?: string,
+): CliError => new CliError(kind, message, { isResult: true, details, hint });
+
 /** Makes a failure of these kinds undefined: `.catch(ignoring("not-found"))`; any other is thrown again. */
 export const ignoring =
   (...kinds: readonly FailureKind[]) =>

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { ApiError, CliError, diskProblem, ignoring, isFatal } from "../../../errors.ts";
+import { ApiError, CliError, diskProblem, ignoring, isFatal, verdict } from "../../../errors.ts";
 import { newPathInside } from "../../../host/safe-path.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -223,11 +223,10 @@ export async function* run(
   const added = formatBytes(rows.reduce((sum, row) => sum + row.added, 0));
   const stored = counted(rows.length - failed.length, "snapshot");
   context.summary(`stored ${stored} in ${input.directory}, which grew by ${added}`);
-  const partial = (message: string, details: object, hint: string) =>
-    new CliError("partial", message, { isResult: true, details, hint });
   const [first] = failed;
   if (first)
-    throw partial(
+    throw verdict(
+      "partial",
       `failed to back up ${failed.length} of ${kbs.length}: ${first.kb}`,
       { failed },
       "the others are stored; a key may open only some knowledge bases",
@@ -235,13 +234,15 @@ export async function* run(
   const [missing] = unread;
   const names = unread.map(({ name }) => name);
   if (missing)
-    throw partial(
+    throw verdict(
+      "partial",
       `without the chunks of ${firstNames(names, 3)}: ${missing.why}`,
       { without_chunks: names, lost },
       "the notes name what is not stored; run the same command again once everything is indexed (kb heal)",
     );
   if (lost.length > 0)
-    throw partial(
+    throw verdict(
+      "partial",
       `the server has lost the files of ${firstNames(lost, 3)}`,
       { lost },
       "all else is stored, with the chunks of these documents; upload the files again",

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { CliError, ignoring } from "../../../errors.ts";
+import { CliError, ignoring, verdict } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { withoutNulls, isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
@@ -110,10 +110,7 @@ async function* drill(
     ...(as_is ? [] : ["chunks not compared, as not all documents have them"]),
   ].join("; ");
   if (differences === 0) return context.summary(`${what}: no differences`);
-  throw new CliError("gate", `${counted(differences, "difference")}; ${what}`, {
-    isResult: true,
-    details: { differences },
-  });
+  throw verdict("gate", `${counted(differences, "difference")}; ${what}`, { differences });
 }
 
 /** How the temporary knowledge base differs from the snapshot, except where no import can bring it. */

@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, verdict } from "../../../errors.ts";
 import type { ErrorInfo } from "../../../errors.ts";
 import { groupDigits, sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
@@ -114,19 +114,14 @@ function requireMade(
   if (!first) return;
   // Why is in their rows.
   const problem = `${failed.length} of ${counted(count, noun)}`;
-  throw new CliError(
+  throw verdict(
     "partial",
     `${options.dryRun ? "would fail" : "failed"} to ${verb} ${problem}`,
     {
-      isResult: true,
-      details: {
-        failed,
-        unfit: unfit.filter(isOutOfSync).map(({ name, note }) => ({ path: name, problem: note })),
-      },
-      hint: failed.some(({ action }) => action === "conflict")
-        ? adopt
-        : hintFor(first, dataset_id, noun),
+      failed,
+      unfit: unfit.filter(isOutOfSync).map(({ name, note }) => ({ path: name, problem: note })),
     },
+    failed.some(({ action }) => action === "conflict") ? adopt : hintFor(first, dataset_id, noun),
   );
 }
 

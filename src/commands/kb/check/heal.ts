@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { mapAll } from "../../../api/concurrent-map.ts";
-import { CliError } from "../../../errors.ts";
+import { CliError, verdict } from "../../../errors.ts";
 import { collect, groupBy } from "../../../lib/collect.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -55,11 +55,12 @@ export async function* run(input: HealInput, context: Context): AsyncGenerator<C
   const done = `${counted(healed, "repair")}${dryRun ? " planned" : ""}`;
   const failed = left.find(({ action }) => action === "failed");
   if (!dryRun && failed)
-    throw new CliError("partial", `${done}, ${left.length} left: ${failed.name}`, {
-      isResult: true,
-      details: { left },
-      hint: "remove the cause, such as a model without credit, and run the same command again",
-    });
+    throw verdict(
+      "partial",
+      `${done}, ${left.length} left: ${failed.name}`,
+      { left },
+      "remove the cause, such as a model without credit, and run the same command again",
+    );
   context.summary(left.length > 0 ? `${done}, ${left.length} left as they are` : done);
 }
 

@@ -1,4 +1,4 @@
-import { CliError, isFatal } from "../../../errors.ts";
+import { CliError, isFatal, verdict } from "../../../errors.ts";
 import { collect, groupBy } from "../../../lib/collect.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
@@ -78,14 +78,11 @@ export async function* run(
     }
   }
   if (failed.length === 0) return;
-  throw new CliError(
+  throw verdict(
     "partial",
     `${failed.length} of ${counted(sheet.length, "row")} not imported`,
-    {
-      isResult: true,
-      details: { failed },
-      hint: "export again and edit the new file, or use --overwrite for chunks in conflict",
-    },
+    { failed },
+    "export again and edit the new file, or use --overwrite for chunks in conflict",
   );
 }
 

@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { verdict } from "../../../errors.ts";
 import { counted } from "../../../lib/text.ts";
 import { applySettings, createKb, isChange } from "../changes/index.ts";
 import type { Change, DocumentFlags } from "../changes/index.ts";
@@ -28,7 +28,7 @@ export async function* plan(
   context.summary(`${counted(count, "change")}; to apply: ${commandLine("kb apply", [path])}`);
   if (!exit_code) return;
   const message = `${name} differs from ${path}: ${counted(count, "change")}`;
-  throw new CliError("gate", message, { isResult: true, details: { changes: count } });
+  throw verdict("gate", message, { changes: count });
 }
 
 /** `kb apply`: makes a knowledge base match a file, and yields each change when it is made. */

@@ -1,5 +1,5 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { ApiError, CliError, ignoring, usage } from "../../../errors.ts";
+import { ApiError, CliError, ignoring, usage, verdict } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { unzip } from "../../../lib/formats/unzip.ts";
 import {
@@ -277,19 +277,17 @@ async function* writeFiles(
   }
   const [first] = conflicts;
   if (first === undefined && lacking.length > 0)
-    throw new CliError("partial", `not downloaded: ${firstNames(lacking)}`, {
-      isResult: true,
-      details: { lacking },
-      hint: `their chunks: ${commandLine("kb cat", [dataset_id, lacking[0] ?? ""])}`,
-    });
+    throw verdict(
+      "partial",
+      `not downloaded: ${firstNames(lacking)}`,
+      { lacking },
+      `their chunks: ${commandLine("kb cat", [dataset_id, lacking[0] ?? ""])}`,
+    );
   if (first === undefined) return;
   const others = conflicts.length > 1 ? ` (and ${conflicts.length - 1} more)` : "";
+  const result = { isResult: true, details: { paths: conflicts } };
   const hint = "move it away, or add --overwrite";
-  const details = { paths: conflicts };
-  throw usage(`${first} already exists with other content${others}`, hint, {
-    isResult: true,
-    details,
-  });
+  throw usage(`${first} already exists with other content${others}`, hint, result);
 }
 
 async function hasOtherContent(path: string, bytes: Uint8Array, files: Files): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { requireField } from "../../../api/response.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
-import { CliError } from "../../../errors.ts";
+import { CliError, verdict } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
 import { listDocuments, getDocument, getIndexingStatus } from "../../../operations/documents.ts";
@@ -131,11 +131,12 @@ const stallMessage = (minutes: number, pending: readonly DocumentStatus[]): stri
   `no indexing progress for ${minutes} minutes (${pending.length} documents pending, e.g. ${pending[0]?.name}: ${pending[0]?.indexing_status})`;
 
 const stallError = (pending: readonly DocumentStatus[]): CliError =>
-  new CliError("deadline", stallMessage(30, pending), {
-    isResult: true,
-    details: { open: pending.map(({ id, name }) => ({ id, name })) },
-    hint: "the server's indexing worker may be down; to restart a document, add it again under the same name",
-  });
+  verdict(
+    "deadline",
+    stallMessage(30, pending),
+    { open: pending.map(({ id, name }) => ({ id, name })) },
+    "the server's indexing worker may be down; to restart a document, add it again under the same name",
+  );
 
 /**
  * Waits until documents are indexed: the given ones, those of a batch, or all of the knowledge base.
@@ -155,14 +156,11 @@ export async function* run(
   const [first] = failed;
   if (first === undefined) return context.summary(`indexed ${counted(count, "document")}`);
   const why = first.error ?? `status is ${first.indexing_status}`;
-  throw new CliError(
+  throw verdict(
     "remote-failed",
     `failed to index ${failed.length} of ${count} documents: ${first.name}: ${why}`,
-    {
-      isResult: true,
-      details: { failed },
-      hint: "to replace a failed document, add it again under the same name",
-    },
+    { failed },
+    "to replace a failed document, add it again under the same name",
   );
 }
 

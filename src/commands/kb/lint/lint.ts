@@ -1,5 +1,5 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { CliError, usage } from "../../../errors.ts";
+import { usage, verdict } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { formatBytes, parseBytes } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -72,10 +72,7 @@ export async function* run(
   const warnings = rows.length - errors;
   const summary = `${counted(entries.length, "file")}: ${counted(errors, "error")}, ${counted(warnings, "warning")}`;
   if (errors === 0 && (warnings === 0 || !input.strict)) return context.summary(summary);
-  throw new CliError("gate", summary, {
-    isResult: true,
-    details: { files: entries.length, errors, warnings },
-  });
+  throw verdict("gate", summary, { files: entries.length, errors, warnings });
 }
 
 interface CheckedEntry {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { ApiError, CliError, usage } from "../../../errors.ts";
+import { ApiError, CliError, usage, verdict } from "../../../errors.ts";
 import type { Files, Host } from "../../../host/host.ts";
 import {
   isBelow,
@@ -239,12 +239,9 @@ async function* removeStale(
 }
 
 const incomplete = (withoutFile: readonly BundledDocument[], { documents }: Manifest["state"]) =>
-  new CliError(
+  verdict(
     "partial",
     `${withoutFile.length} of ${documents.length} documents have no file on the server: ${withoutFile[0]?.name}`,
-    {
-      isResult: true,
-      details: { without: withoutFile.map(({ id, name }) => ({ id, name })) },
-      hint: "documents of other sources, such as web pages, and files that the server has lost cannot be downloaded; their text is in their chunks",
-    },
+    { without: withoutFile.map(({ id, name }) => ({ id, name })) },
+    "documents of other sources, such as web pages, and files that the server has lost cannot be downloaded; their text is in their chunks",
   );

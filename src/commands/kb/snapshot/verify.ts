@@ -1,5 +1,5 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { CliError, usage } from "../../../errors.ts";
+import { CliError, usage, verdict } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { collect } from "../../../lib/collect.ts";
 import { own } from "../../../lib/json.ts";
@@ -42,12 +42,8 @@ export async function* run(
   if (isPage) yield await differencePage(rows, input);
   const limits = beyond > 0 ? `; ${counted(beyond, "difference")} that no import can remove` : "";
   const scope = `${scopeOf(a, b, input)}${limits}`;
-  if (count > 0) {
-    throw new CliError("gate", `${counted(count, "difference")}; ${scope}`, {
-      isResult: true,
-      details: { differences: count },
-    });
-  }
+  if (count > 0)
+    throw verdict("gate", `${counted(count, "difference")}; ${scope}`, { differences: count });
   context.summary(`no differences; ${scope}`);
 }
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CliError, usage } from "../../../errors.ts";
+import { CliError, usage, verdict } from "../../../errors.ts";
 import { isUnfinished } from "../../../host/host.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { firstNames } from "../../../lib/text.ts";
@@ -83,16 +83,14 @@ export async function* run(
   }
   context.summary(summaries.join("\n"));
   if (!context.options.dryRun) await remember(past, context);
-  const failed = past.filter(({ result }) => result === "failed").map(({ source }) => source);
+  const failed = past.filter(({ result }) => result === "failed");
   if (failed.length === 0) return;
-  throw new CliError(
+  const which = firstNames(failed.map(({ source }) => source));
+  throw verdict(
     "partial",
-    `failed to sync ${failed.length} of ${chosen.length} sources: ${firstNames(failed)}`,
-    {
-      isResult: true,
-      details: { failed: past.filter(({ result }) => result === "failed") },
-      hint: "the other sources are synced; run the same command again to resume",
-    },
+    `failed to sync ${failed.length} of ${chosen.length} sources: ${which}`,
+    { failed },
+    "the other sources are synced; run the same command again to resume",
   );
 }
 

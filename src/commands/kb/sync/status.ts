@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { verdict } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
@@ -36,10 +36,8 @@ export async function* run(
   const status = statusOf(await planSync(flags, sync, undefined, context).finally(sync.close));
   yield status;
   if (!exit_code || status.state === "up to date") return;
-  throw new CliError("gate", `${args.directory} and the knowledge base differ`, {
-    isResult: true,
-    details: { actions: status.actions },
-  });
+  const { actions } = status;
+  throw verdict("gate", `${args.directory} and the knowledge base differ`, { actions });
 }
 
 /** `2 would fail: a.md, b.md` */
