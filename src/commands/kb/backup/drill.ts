@@ -55,11 +55,7 @@ export const drillWith = (readQuestions: ReadQuestions) => ({
 });
 
 /** Restores a snapshot into a temporary knowledge base, compares, and removes it. Throws gate for a difference. */
-async function* drill(
-  input: DrillInput,
-  questions: readonly Question[],
-  context: Context,
-): AsyncGenerator<DrillRow> {
+async function* drill(input: DrillInput, questions: readonly Question[], context: Context) {
   const { directory, map_model, wait_for_limit } = input;
   const started = context.host.elapsed();
   await removeLeft(context);

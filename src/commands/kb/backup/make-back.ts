@@ -108,10 +108,7 @@ async function* settings(
 }
 
 /** Fields that the command created, with their values. */
-async function* unwantedFields(
-  { dataset_id, back }: BackPlan,
-  context: Context,
-): AsyncGenerator<Change> {
+async function* unwantedFields({ dataset_id, back }: BackPlan, context: Context) {
   const unwanted = back.filter(({ what, action }) => what === "field" && action === "delete");
   if (unwanted.length === 0) return;
   const fields = await context.api.call(listMetadataFields, { dataset_id });

@@ -36,11 +36,7 @@ export const listLine = (directory: string, kb?: string): string =>
   commandLine("kb backup list", [directory], { kb });
 
 /** The snapshots of a knowledge base, by ID or any name it had. Throws not-found, and refused for a name of several. */
-function snapshotsOf(
-  text: string,
-  { snapshots, bad }: StoredSnapshots,
-  directory: string,
-): StoredSnapshots {
+function snapshotsOf(text: string, { snapshots, bad }: StoredSnapshots, directory: string) {
   const name = text.replace(/^(name|id):/, "");
   const called = snapshots.filter(({ kb }) => kb.id === name || kb.name === name);
   const ids = new Set(called.map(({ kb }) => kb.id));

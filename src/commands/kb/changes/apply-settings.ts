@@ -54,11 +54,7 @@ export async function* applySettings(
 }
 
 /** Binds tags, which are created if they do not exist, and unbinds tags. */
-async function* applyTags(
-  target_id: string,
-  changes: readonly Change[],
-  context: Context,
-): AsyncGenerator<Change> {
+async function* applyTags(target_id: string, changes: readonly Change[], context: Context) {
   if (changes.length === 0) return;
   const tags = await context.api.call(listTags, {});
   const existing = new Map(tags.map(({ name, id }) => [name, id]));

@@ -252,10 +252,7 @@ function pruneChanges(
 }
 
 /** Finds the documents of each file: by path, enabled ones first, or else the one of its name. */
-function matchMarks(
-  files: readonly SourceDocument[],
-  documents: readonly DocumentState[],
-): Matches {
+function matchMarks(files: readonly SourceDocument[], documents: readonly DocumentState[]) {
   const byPath = groupBy(documents, ({ metadata }) => metadata[syncFields.path]);
   const withoutPath = documents.filter(
     ({ metadata }) => typeof metadata[syncFields.path] !== "string",
@@ -271,10 +268,7 @@ function matchMarks(
 }
 
 /** Finds one document for each source: of its name, or of the name that an upload gives it. */
-function matchContents(
-  sources: readonly SourceDocument[],
-  { documents, hashes }: RemoteDocuments,
-): Matches {
+function matchContents(sources: readonly SourceDocument[], { documents, hashes }: RemoteDocuments) {
   const unused = groupBy(documents, ({ id }) => hashes.get(id));
   const matches = new Map<SourceDocument, readonly DocumentState[]>();
   for (const source of sources) {

@@ -90,12 +90,7 @@ function withNames(
   return { ...finding, repair: repair.replaceAll(id, () => shellQuote(nameWord(name))) };
 }
 
-async function* checkKb(
-  given: CheckedKb,
-  input: CheckInput,
-  seen: Seen,
-  context: Context,
-): AsyncGenerator<Finding> {
+async function* checkKb(given: CheckedKb, input: CheckInput, seen: Seen, context: Context) {
   const { kb, findings, skips } = await kbFindings(given, context);
   yield* findings;
   if (skips) return;
@@ -134,11 +129,7 @@ function messageOf(error: unknown): string {
 }
 
 /** Asks indexed documents for chunks that are not, or for any: chunks of others are being made. */
-async function* checkChunks(
-  kb: CheckedKb,
-  documents: readonly Document[],
-  context: Context,
-): AsyncGenerator<Finding> {
+async function* checkChunks(kb: CheckedKb, documents: readonly Document[], context: Context) {
   const isCompleted = (each: Document) => indexingStatusOf(each).indexing_status === "completed";
   const check = async (document: Document): Promise<Finding[]> => {
     let count: number;
@@ -194,7 +185,7 @@ async function kbFindings(given: CheckedKb, context: Context) {
     const note = "its documents are in an external system";
     return { kb, findings: [kbFinding("not checked", kb, { note })], skips: true };
   }
-  const attempt = async (what: string, found: ReturnType<typeof modelFindings>) =>
+  const attempt = async (what: string, found: Promise<readonly Finding[]>) =>
     found.catch((error: unknown) => {
       if (!(error instanceof CliError) || isFatal(error)) throw error;
       return [kbFinding("not checked", kb, { note: `${what}: ${error.message}` })];
@@ -212,11 +203,7 @@ const kbFinding = (problem: Problem, kb: CheckedKb, given: Partial<Finding>): Fi
   findingOf(problem, kb, kb, { repair: kb.line("kb show", [kb.id]), ...given });
 
 /** The models of a knowledge base that the workspace does not have active. */
-async function modelFindings(
-  kb: CheckedKb,
-  base: KnowledgeBase,
-  context: Context,
-): Promise<readonly Finding[]> {
+async function modelFindings(kb: CheckedKb, base: KnowledgeBase, context: Context) {
   const { embedding_model: model, embedding_model_provider: provider } = base;
   const findings: Finding[] = [];
   if (base.indexing_technique === "high_quality" && model) {

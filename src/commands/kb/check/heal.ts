@@ -190,10 +190,7 @@ interface Saved {
 }
 
 /** What can replace documents; the others are rows. */
-async function* wholeOf(
-  { directory, manifest }: Saved,
-  { host: { files } }: Context,
-): AsyncGenerator<Change, Saved> {
+async function* wholeOf({ directory, manifest }: Saved, { host: { files } }: Context) {
   const documents: BundledDocument[] = [];
   const isDamaged = async (file: string | null = null, hash: string | null = null) =>
     hash !== null && (await fileHash(directory, file, files)) !== hash;
@@ -278,11 +275,7 @@ const isDocument = (found: DocumentState | string | undefined): found is Documen
   typeof found === "object";
 
 /** Each saved document as it is now, or why it is no longer the one that was saved; none if it was deleted. */
-async function currentDocuments(
-  { manifest }: Saved,
-  { documents }: KbState,
-  context: Context,
-): Promise<ReadonlyMap<string, DocumentState | string>> {
+async function currentDocuments({ manifest }: Saved, { documents }: KbState, context: Context) {
   const now = new Map(documents.map((each) => [each.id, each]));
   const names = groupBy(documents, ({ name }) => name);
   const pairs = manifest.state.documents.flatMap((before) => {

@@ -87,10 +87,7 @@ const isLost = (error: unknown): boolean =>
   (error instanceof ApiError && error.kind === "not-found");
 
 /** Waits until the server has written its summaries, which would replace those that are sent. */
-async function untilSummarized(
-  { dataset_id, document_id }: ChunkTarget,
-  context: Context,
-): Promise<void> {
+async function untilSummarized({ dataset_id, document_id }: ChunkTarget, context: Context) {
   const input = { dataset_id, document_id, metadata: "without" } as const;
   await poll(
     async () => {

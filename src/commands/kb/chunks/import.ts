@@ -87,10 +87,7 @@ export async function* run(
 }
 
 /** Compares the rows of a document with its chunks. */
-async function planRows(
-  { rows, document, target, overwrite }: RowsPlace,
-  context: Context,
-): Promise<readonly Wanted[]> {
+async function planRows({ rows, document, target, overwrite }: RowsPlace, context: Context) {
   const name = document?.name ?? target.document_id;
   const ends = (action: RowChange["action"], { number, chunk_id }: SheetRow, note: string | null) =>
     ({ action, document: name, row: number, note, id: chunk_id }) as const;
@@ -156,11 +153,7 @@ const words = {
  * Makes the changes of one document, all together. If the server refuses one, each is made alone: those that are
  * made already need no request, and a failure is that of its row.
  */
-async function makeRows(
-  wanted: readonly Wanted[],
-  target: ChunkTarget,
-  context: Context,
-): Promise<readonly Wanted[]> {
+async function makeRows(wanted: readonly Wanted[], target: ChunkTarget, context: Context) {
   const rowIds = new Set(wanted.map(({ id }) => id));
   /** The chunk of each row: that of its ID, or one that this import has added. */
   const planSteps = (rows: readonly Wanted[], existing: readonly ExistingChunk[]) => {

@@ -102,10 +102,7 @@ async function* entriesOf(
 }
 
 /** The text of a file, or why it is not split. */
-async function textOf(
-  entry: FoundFile | Obstacle,
-  { host }: Context,
-): Promise<{ readonly text: string } | { readonly skipped: string; readonly isUnreadable?: true }> {
+async function textOf(entry: FoundFile | Obstacle, { host }: Context) {
   const { path } = entry;
   if (entry.kind !== "file")
     return { skipped: entry.problem, ...(entry.kind !== "no-file" && { isUnreadable: true }) };

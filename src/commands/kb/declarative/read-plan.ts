@@ -67,11 +67,7 @@ export const desiredState = (described: KbFile): DesiredState => {
 };
 
 /** The file with the full name of its embedding model and the technique that a model requires; the model. */
-async function withModel(
-  file: KbFile,
-  current: CurrentState,
-  context: Context,
-): Promise<{ readonly file: KbFile; readonly model: Model | undefined }> {
+async function withModel(file: KbFile, current: CurrentState, context: Context) {
   const { embedding_model: written, indexing_technique } = file;
   const unchanged = { file, model: undefined };
   const existing = current?.settings.embedding_model ?? null;

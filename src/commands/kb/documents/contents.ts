@@ -121,11 +121,7 @@ async function* readEach<D extends { readonly id: string }>(
  * May the storage have lost the file that did not arrive, or did the document have none? Throws any other error, and
  * that of a server which does not answer at all.
  */
-async function isLost(
-  error: unknown,
-  document: InputOf<typeof getDocument>,
-  context: Context,
-): Promise<boolean> {
+async function isLost(error: unknown, document: InputOf<typeof getDocument>, context: Context) {
   if (error instanceof ApiError && error.kind === "not-found") return false;
   if (!isBroken(error, context)) throw error;
   await context.api.call(getDocument, document);

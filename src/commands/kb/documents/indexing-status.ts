@@ -164,10 +164,7 @@ export async function* run(
   );
 }
 
-async function statusesOf(
-  input: Input<typeof waitParams>,
-  context: Context,
-): Promise<DocumentStatus[]> {
+async function statusesOf(input: Input<typeof waitParams>, context: Context) {
   const { dataset_id, document_id, batch } = input;
   if (batch !== undefined) return batchStatuses(dataset_id, batch, context);
   if (document_id === undefined) return documentStatuses(dataset_id, () => true, context);

@@ -117,11 +117,7 @@ export async function contentProblems(
 
 const empty = found("empty", "the file has no text");
 
-async function textProblems(
-  extension: string,
-  bytes: Uint8Array,
-  splitting: Splitting,
-): Promise<LintProblem[]> {
+async function textProblems(extension: string, bytes: Uint8Array, splitting: Splitting) {
   const unfit = textProblem(bytes);
   const decoded = decodeUtf8(bytes);
   if (decoded === undefined || (unfit && unfit.finding !== "nul"))

@@ -73,11 +73,7 @@ const readFields = async (dataset_id: string, { api }: Context) => ({
 });
 
 /** Checks values against the types of their fields. Throws usage, and not-found for unknown fields. */
-function editOf(
-  input: SetInput,
-  cells: Readonly<Record<string, unknown>>,
-  fields: Fields,
-): MetadataEdit {
+function editOf(input: SetInput, cells: Readonly<Record<string, unknown>>, fields: Fields) {
   const { set = [], unset = [] } = input;
   const values = [
     ...set.map((assignment) => parseAssignment(assignment, fields)),

@@ -147,10 +147,7 @@ async function rejectIgnored(known: Values, { input, object }: Filling): Promise
  * the server creates a document without chunks (server §9.8). Undefined if the form needs none, or
  * the given or stored rule has the mode. Throws usage for a given rule with another mode.
  */
-async function fittingRule(
-  known: Values,
-  filling: Filling,
-): Promise<{ readonly process_rule: unknown } | undefined> {
+async function fittingRule(known: Values, filling: Filling) {
   const rule = own(defaultByForm, String(known["doc_form"]));
   if (rule === undefined) return undefined;
   const given = known["process_rule"];
@@ -164,10 +161,7 @@ async function fittingRule(
 }
 
 /** Mode of the rule that the server uses by default; undefined if unknown. */
-async function storedMode(
-  { dataset_id, document_id }: Values,
-  { read }: Filling,
-): Promise<unknown> {
+async function storedMode({ dataset_id, document_id }: Values, { read }: Filling) {
   try {
     if (document_id !== undefined) {
       const document = await read(getDocument, { dataset_id, document_id });
@@ -247,11 +241,7 @@ export async function requireEmbeddingModel(
 const MAX_NAMES = 20;
 
 /** Finds an active model by `provider/model`, or by its name alone. */
-async function findModel(
-  typed: string,
-  provider: unknown,
-  { read, entered, trace }: Filling,
-): Promise<{ readonly embedding_model: string; readonly embedding_model_provider: string }> {
+async function findModel(typed: string, provider: unknown, { read, entered, trace }: Filling) {
   const text = typed.replace(/^name:/, "");
   const { modelsIn } = await import("../../models/index.ts");
   const all = modelsIn(await read(listModels, { model_type: "text-embedding" }));

@@ -104,11 +104,7 @@ export async function importNotePath(
 }
 
 /** The ID of what an interrupted import created; if that response was lost, of the empty knowledge base of the name. */
-async function interruptedImport(
-  note: string,
-  name: string,
-  context: Context,
-): Promise<string | undefined> {
+async function interruptedImport(note: string, name: string, context: Context) {
   const { files } = context.host;
   if ((await files.stat(note)) === null) return undefined;
   const text = new TextDecoder().decode(await files.read(note));

@@ -235,9 +235,7 @@ function* diffValue(what: KbDifference["what"], name: string, a: unknown, b: unk
 }
 
 /** Documents by name and position among those of the name: `a.md\0` and `2`; names have no NUL. */
-function byNameAndCount(
-  documents: readonly ComparedDocument[],
-): ReadonlyMap<string, ComparedDocument> {
+function byNameAndCount(documents: readonly ComparedDocument[]) {
   const byKey = new Map<string, ComparedDocument>();
   const counts = new Map<string, number>();
   for (const document of documents) {

@@ -185,11 +185,7 @@ function newRepository({ url, ref }: GitPlace, context: Context, options: Source
 }
 
 /** Author and date of the last change of each file, as far as the fetched history has it. */
-async function lastChanges(
-  { text, files, directory }: Repository,
-  commit: string,
-  path: string,
-): Promise<ReadonlyMap<string, FieldValues>> {
+async function lastChanges({ text, files, directory }: Repository, commit: string, path: string) {
   const shown = ["--format=%x01%H%x00%an%x00%aI%x00", "--name-only", "--no-renames", "-z"];
   const log = await text("log", ...shown, commit, "--", path || ".");
   // The oldest commits of a shallow history seem to add all files.

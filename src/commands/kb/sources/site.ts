@@ -145,12 +145,7 @@ const isFailure = (error: unknown): error is Error =>
   error instanceof Error && "kind" in error && error.kind === "failure";
 
 /** Lists the pages below a path. What a sitemap does not tell is the problem; the others are read all the same. */
-async function pagesOf(
-  start: string,
-  prefix: string,
-  fetcher: Fetcher,
-  context: Context,
-): Promise<PageList> {
+async function pagesOf(start: string, prefix: string, fetcher: Fetcher, context: Context) {
   const { origin } = new URL(start);
   const [pages, others] = [new Set<string>(), new Set<string>()];
   const add = (url: string, elsewhere?: Set<string>) => {

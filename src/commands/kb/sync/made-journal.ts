@@ -74,12 +74,7 @@ export async function openSyncJournal(
   };
   return {
     async withMarks(documents) {
-      // Those of which an interrupted sync may not have got the response.
-      const ids = new Set(made.map(({ id }) => id));
-      const names = new Set(made.map(({ name }) => name));
-      const uncertain = documents.filter(
-        (each) => isUnmarked(each) && !ids.has(each.id) && names.has(each.name),
-      );
+      const uncertain = uncertainDocuments(documents, made);
       const hashes = await contentHashes(dataset_id, uncertain, context);
       const marked = documents.map((document) => {
         const found = isUnmarked(document) ? madeAs(document, made, hashes) : undefined;
@@ -118,6 +113,16 @@ function notedDocument({ path, name, hash, id }: Readonly<Record<string, unknown
   const isValid = [path, name, hash].every((each) => typeof each === "string");
   if (!isValid) return [];
   return [{ path, name, hash, ...(typeof id === "string" && { id }) } as Noted];
+}
+
+/** Documents of which an interrupted sync may not have got the response. */
+function uncertainDocuments(
+  documents: readonly DocumentState[],
+  made: readonly Noted[],
+): readonly DocumentState[] {
+  const ids = new Set(made.map(({ id }) => id));
+  const names = new Set(made.map(({ name }) => name));
+  return documents.filter((each) => isUnmarked(each) && !ids.has(each.id) && names.has(each.name));
 }
 
 const isUnmarked = ({ metadata }: DocumentState): boolean =>

@@ -58,11 +58,7 @@ export async function* syncDirectory(
   else yield* syncOnce({ ...input, options }, shard, context);
 }
 
-async function* watchDirectory(
-  input: SyncInput,
-  shard: Shard | undefined,
-  context: Context,
-): AsyncGenerator<SyncRow> {
+async function* watchDirectory(input: SyncInput, shard: Shard | undefined, context: Context) {
   const stop = new AbortController();
   const signal = AbortSignal.any([context.host.signal, stop.signal]);
   const noticeNow: Context["summary"] = (text) => void context.notice(text);
@@ -234,10 +230,7 @@ async function confirmDeletes(
 }
 
 /** Prompts before unchanged files are sent again whose documents were changed by hand. */
-async function confirmRewrites(
-  changes: readonly DocumentChange[],
-  context: Context,
-): Promise<void> {
+async function confirmRewrites(changes: readonly DocumentChange[], context: Context) {
   const again = changes.filter(({ note }) => note?.startsWith(indexedAgain));
   const question = (lost: string) =>
     `Send ${counted(again.length, "unchanged file")} again and lose ${lost}?`;
