@@ -10,13 +10,6 @@ export {
 export { contentFixes, pointerProblem, textProblem } from "./content.ts";
 export { openSource } from "./open.ts";
 export { markOf, SameObject } from "./source.ts";
-export type {
-  Content,
-  Source,
-  SourceEntry,
-  SourceList,
-  SourceObject,
-  SourceOptions,
-} from "./source.ts";
+export type { Content, Source, SourceEntry, SourceObject, SourceOptions } from "./source.ts";
 export { obstacle, walkFiles } from "./walk.ts";
-export type { FileFilter, FoundFile, Obstacle } from "./walk.ts";
+export type { FoundFile, Obstacle } from "./walk.ts";
