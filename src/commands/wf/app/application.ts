@@ -7,6 +7,7 @@ import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.
 import type { WorkflowRun } from "../../../operations/workflows.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openPage } from "../../task/open-page.ts";
+import { recordOf } from "../runs/index.ts";
 import type { workflowOpenParams } from "./command.ts";
 
 /** Identifies an application without its key. */
@@ -82,13 +83,8 @@ export async function warnIfUnlogged(context: Context): Promise<void> {
 /** Reads the ID from the newest run. */
 async function readAppId(context: Context): Promise<string | null> {
   for await (const { workflow_run } of context.api.rows(listWorkflowLogs, {}, { limit: 1 })) {
-    if (!workflow_run) return null;
-    try {
-      return appIdOf(await context.api.call(getWorkflowRun, { workflow_run_id: workflow_run.id }));
-    } catch (error) {
-      const isPurged = error instanceof CliError && error.kind === "not-found";
-      if (!isPurged) throw error;
-    }
+    const record = workflow_run && (await recordOf(workflow_run.id, context));
+    if (record) return appIdOf(record);
   }
   return null;
 }

@@ -24,8 +24,7 @@ interface OpenForm extends ListedForm {
 
 /** The forms that can be submitted, newest first, of all paused runs or of one. */
 export async function* openForms(context: Context, run?: string): AsyncGenerator<OpenForm> {
-  const now = Math.floor(context.host.now().getTime() / 1000);
-  const { reading } = await waitingForms({ now }, context);
+  const { reading } = await waitingForms(undefined, context);
   for await (const forms of reading)
     for (const { token, status, ...form } of forms)
       if (token !== null && status === null && (run === undefined || form.run === run))

@@ -28,11 +28,10 @@ export async function* run(
   input: Input<typeof formListParams>,
   context: Context,
 ): AsyncGenerator<ListedForm> {
-  const now = Math.floor(context.host.now().getTime() / 1000);
-  const since = secondsIn(input.created_at__after, Math.ceil) ?? now - WEEK;
+  const since = secondsIn(input.created_at__after, Math.ceil);
   let count = 0;
   let unreadable = 0;
-  const { reading, incomplete } = await waitingForms({ since, now }, context);
+  const { reading, incomplete } = await waitingForms(since, context);
   for await (const forms of reading) {
     count += forms.length;
     unreadable += forms.filter(({ node }) => node === null).length;
@@ -54,13 +53,11 @@ export async function* run(
 }
 
 /**
- * The forms of the paused runs since a Unix second, a list for each run, the newest first. `incomplete` is why
- * the log may lack some.
+ * The forms of the paused runs since a Unix second (default: a week ago), a list for each run, the newest first.
+ * `incomplete` is why the log may lack some.
  */
-export async function waitingForms(
-  { since, now }: { readonly since?: number; readonly now: number },
-  context: Context,
-) {
+export async function waitingForms(since: number | undefined, context: Context) {
+  const now = Math.floor(context.host.now().getTime() / 1000);
   const { runs, incomplete } = await findPausedRuns(since ?? now - WEEK, context);
   const reading = mapConcurrent(runs, context.api.limitConcurrency(), ([run, log]) =>
     readForms(run, log, now, context),

@@ -60,6 +60,12 @@ export interface ExportFiles extends Pick<ExportTarget, "part" | "journal"> {
   readonly head: string;
 }
 
+/** How an export begins, and the unfinished one that it continues. */
+interface ExportStart {
+  readonly start: unknown;
+  readonly resumed: LeftoverExport | undefined;
+}
+
 /** Characters and ms after which lines are flushed; flushing each page would take longer. */
 const FLUSH_LENGTH = 1024 * 1024;
 const FLUSH_MS = 5000;
@@ -114,8 +120,11 @@ export function isSame({ start }: LeftoverExport, now: Readonly<Record<string, u
   });
 }
 
+/** The rows of an export and its journal. */
+export type ExportJournal = Awaited<ReturnType<typeof openExportJournal>>;
+
 /**
- * The rows of an export and its journal. A flush writes the rows first, then a journal line with the
+ * Resumes an unfinished export if its part has all recorded rows; otherwise starts anew. A flush writes the rows first, then a journal line with the
  * size of the file including them:
  *
  *     runs.jsonl.part          runs.jsonl.part.journal
@@ -125,98 +134,70 @@ export function isSame({ start }: LeftoverExport, now: Readonly<Record<string, u
  *
  * To resume, the part is truncated to 140 bytes and the log is read from second 1763719200.
  */
-export class ExportJournal {
-  /** The total progress, including lines that are not flushed yet. */
-  done: ExportStep;
-  private readonly place: ExportFiles;
-  private readonly journal: Journal;
-  private readonly host: Host;
+export async function openExportJournal(
+  place: ExportFiles,
+  journal: Journal,
+  { start, resumed: left }: ExportStart,
+  host: Host,
+) {
+  const { files } = host;
+  const { part, base, head } = place;
+  const before = base?.bytes ?? 0;
+  const size = (await files.stat(part))?.size ?? 0;
+  const isComplete = left && (left.bytes === before || (left.bytes > before && size >= left.bytes));
   /** Size of the part on disk. */
-  private bytes: number;
-  private text = "";
-  private step = noProgress;
-  private flushedAt: number;
-
-  private constructor(place: ExportFiles, journal: Journal, host: Host) {
-    this.place = place;
-    this.journal = journal;
-    this.host = host;
-    this.done = noProgress;
-    this.bytes = place.base?.bytes ?? 0;
-    this.flushedAt = host.elapsed();
+  let bytes = isComplete ? left.bytes : before;
+  let done = isComplete ? left.done : noProgress;
+  let text = "";
+  let step = noProgress;
+  let flushedAt = host.elapsed();
+  await onDisk(part, () => (bytes === before ? files.remove(part) : files.truncate(part, bytes)));
+  const record = (entry: object) => onDisk(place.journal, () => journal.append([entry]));
+  if (!isComplete) {
+    await onDisk(place.journal, () => journal.remove());
+    await record({ begun: start, bytes, step: noProgress });
   }
 
-  /** Resumes an unfinished export if its part has all recorded rows; otherwise starts anew. */
-  static async open(
-    place: ExportFiles,
-    journal: Journal,
-    {
-      start,
-      resumed: left,
-    }: { readonly start: unknown; readonly resumed: LeftoverExport | undefined },
-    host: Host,
-  ): Promise<ExportJournal> {
-    const { files } = host;
-    const { part } = place;
-    const opened = new ExportJournal(place, journal, host);
-    const base = opened.bytes;
-    const size = (await files.stat(part))?.size ?? 0;
-    const isComplete = left && (left.bytes === base || (left.bytes > base && size >= left.bytes));
-    if (isComplete) [opened.bytes, opened.done] = [left.bytes, left.done];
-    const { bytes } = opened;
-    await onDisk(part, () => (bytes === base ? files.remove(part) : files.truncate(part, bytes)));
-    if (!isComplete) {
-      await onDisk(place.journal, async () => {
-        await journal.remove();
-        await journal.append([{ begun: start, bytes, step: noProgress }]);
-      });
-    }
-    return opened;
-  }
-
-  /** Adds lines and their progress. They are on disk after the next flush. */
-  async add(lines: string, step: Partial<ExportStep>): Promise<void> {
-    this.step = addSteps(this.step, step);
-    this.done = addSteps(this.done, step);
-    this.text += lines;
-    const isDue = this.host.elapsed() - this.flushedAt >= FLUSH_MS;
-    if (this.text.length >= FLUSH_LENGTH || isDue) await this.flush();
-  }
-
-  async flush(): Promise<void> {
-    if (this.step === noProgress) return;
-    const { files } = this.host;
-    const { part, base, head } = this.place;
-    if (this.text !== "") {
+  async function flush(): Promise<void> {
+    if (step === noProgress) return;
+    if (text !== "") {
       await onDisk(part, async () => {
-        if (base && this.bytes === base.bytes) await files.copy(base.path, part);
-        const all = this.bytes === 0 ? head + this.text : this.text;
+        if (base && bytes === base.bytes) await files.copy(base.path, part);
+        const all = bytes === 0 ? head + text : text;
         await files.append(part, all, 0o666);
-        this.bytes += Buffer.byteLength(all);
+        bytes += Buffer.byteLength(all);
       });
     }
-    await this.record({ bytes: this.bytes, step: this.step });
-    this.text = "";
-    this.step = noProgress;
-    this.flushedAt = this.host.elapsed();
+    await record({ bytes, step });
+    text = "";
+    step = noProgress;
+    flushedAt = host.elapsed();
   }
 
-  /** Records the final steps, which depend on the size of the file, and completes the export. */
-  async end(withFile: boolean, endingFor: (bytes: number) => ExportEnding): Promise<void> {
-    await this.flush();
-    const { part, head } = this.place;
-    if (withFile && this.bytes === 0) {
-      await onDisk(part, () => this.host.files.append(part, head, 0o666));
-      this.bytes = Buffer.byteLength(head);
-    }
-    const ending = endingFor(this.bytes);
-    await this.record({ ending });
-    await completeExport(this.place, ending, this.host);
-  }
-
-  private record(entry: object): Promise<void> {
-    return onDisk(this.place.journal, () => this.journal.append([entry]));
-  }
+  return {
+    /** The total progress, including lines that are not flushed yet. */
+    done: () => done,
+    flush,
+    /** Adds lines and their progress. They are on disk after the next flush. */
+    async add(lines: string, more: Partial<ExportStep>): Promise<void> {
+      step = addSteps(step, more);
+      done = addSteps(done, more);
+      text += lines;
+      const isDue = host.elapsed() - flushedAt >= FLUSH_MS;
+      if (text.length >= FLUSH_LENGTH || isDue) await flush();
+    },
+    /** Records the final steps, which depend on the size of the file, and completes the export. */
+    async end(withFile: boolean, endingFor: (bytes: number) => ExportEnding): Promise<void> {
+      await flush();
+      if (withFile && bytes === 0) {
+        await onDisk(part, () => files.append(part, head, 0o666));
+        bytes = Buffer.byteLength(head);
+      }
+      const ending = endingFor(bytes);
+      await record({ ending });
+      await completeExport(place, ending, host);
+    },
+  };
 }
 
 /**

@@ -15,14 +15,14 @@ import { statusFilter } from "./command.ts";
 import type { logsExportParams } from "./command.ts";
 import {
   completeExport,
-  ExportJournal,
   findLeftover,
   isSame,
   lockTarget,
+  openExportJournal,
 } from "./export-journal.ts";
 import { exportTraces, isUnfiled, openTraces } from "./export-traces.ts";
 import type { Traces } from "./export-traces.ts";
-import type { ExportStep, LeftoverExport } from "./export-journal.ts";
+import type { ExportJournal, ExportStep, LeftoverExport } from "./export-journal.ts";
 import {
   baseOf,
   checkState,
@@ -161,13 +161,13 @@ async function begin(
   const times = resumed ? (resumed.start as typeof start) : start; // isSame compared them
   const lines = await logLines(target.format, input.with_detail ?? false, context);
   const files = { ...target, base, head: lines.head };
-  const journal = await ExportJournal.open(files, journalFile, { start, resumed }, host);
+  const journal = await openExportJournal(files, journalFile, { start, resumed }, host);
   const since = state ? Math.max(state.since, state.until - MAX_LATENESS) : (times.since ?? 0);
   const until = times.until ?? undefined;
   await noticeTimes({ since: since || undefined, until }, context);
   await warnIfKeywordTruncated(query, context);
-  if (resumed && journal.done.read > 0) {
-    await notice(`resuming: ${journal.done.read} runs already read`);
+  if (resumed && journal.done().read > 0) {
+    await notice(`resuming: ${journal.done().read} runs already read`);
   }
   const concurrency = context.api.limitConcurrency();
   const known = { application, options, state, base, since, until };
@@ -176,7 +176,7 @@ async function begin(
 
 async function finish(whole: Export) {
   const { input, context, target, state, base, journal } = whole;
-  const { done } = journal;
+  const done = journal.done();
   const withFile = done.rows > 0 || (target.kind === "file" && base === undefined);
   const file = withFile ? await fileFor(target, timeOf(done.until ?? 0), context.host) : null;
   const summary = {
@@ -202,7 +202,7 @@ async function finish(whole: Export) {
 /** The state for the next export; the file has that many bytes now. */
 function stateAfter(path: string, bytes: number, whole: Export): ExportState {
   const { application, options, state, target, context, journal } = whole;
-  const { recent, until = 0 } = journal.done;
+  const { recent, until = 0 } = journal.done();
   return {
     application,
     options,
@@ -210,7 +210,7 @@ function stateAfter(path: string, bytes: number, whole: Export): ExportState {
     until,
     // An export that ends before the previous one sees only some of its last minute.
     recent: until === state?.until ? [...new Set([...state.recent, ...recent])] : recent,
-    waiting: waitingAfter(state, journal.done),
+    waiting: waitingAfter(state, journal.done()),
     file:
       target.kind === "directory"
         ? null
@@ -238,16 +238,16 @@ const optionsOf = (input: ExportInput, { format }: ExportTarget): ExportState["o
 /** Reads the log window by window, from where an interrupted export stopped. */
 async function readLog(whole: Export): Promise<void> {
   const { input, query, context, state, since, until: end, journal } = whole;
-  if (journal.done.next === null) return;
+  const { next: last } = journal.done();
+  if (last === null) return;
   const known = new Set([...(state?.recent ?? []), ...(state?.waiting ?? []).map(({ id }) => id)]);
   const sent = {
     ...query.sent,
     ...(since > 0 && { created_at__after: timeOf(since) }),
     ...(end !== undefined && { created_at__before: timeOf(end) }),
   };
-  const last = journal.done.next;
   for await (const window of context.api.windows(listWorkflowLogs, sent, { last })) {
-    const until = journal.done.until ?? Math.max(window.to, state?.until ?? 0);
+    const until = journal.done().until ?? Math.max(window.to, state?.until ?? 0);
     const rows = window.rows.filter(({ id }) => !known.has(id));
     const isRecent = ({ created_at }: WorkflowLog) => created_at >= until - MAX_LATENESS;
     const recent = input.state === undefined ? [] : window.rows.filter(isRecent);
@@ -261,7 +261,7 @@ async function readLog(whole: Export): Promise<void> {
       missing: window.missing,
       recent: recent.map(({ id }) => id),
     });
-    const { read } = journal.done;
+    const { read } = journal.done();
     context.progress({ done: read, total: read + window.left, unit: "runs" });
   }
   await journal.add("", { next: null });
@@ -270,7 +270,7 @@ async function readLog(whole: Export): Promise<void> {
 /** Requests the runs that were unfinished at the previous export. */
 async function readWaiting(whole: Export): Promise<void> {
   const { state, context, concurrency, journal } = whole;
-  const open = waitingAfter(state, { ...journal.done, waiting: [] });
+  const open = waitingAfter(state, { ...journal.done(), waiting: [] });
   for (let at = 0; at < open.length; at += WAITING_BATCH) {
     const batch = open.slice(at, at + WAITING_BATCH);
     const results = await mapAll(batch, concurrency, (log) => logOf(log, context));
@@ -321,7 +321,7 @@ async function keepProgress(
 ): Promise<unknown> {
   if (error instanceof CliError && error.info.code === "disk") return error;
   await journal.flush().catch(() => {}); // the first error is the one to report
-  const hint = `${journal.done.read} runs are saved; run the same command to resume`;
+  const hint = `${journal.done().read} runs are saved; run the same command to resume`;
   if (host.signal.aborted && error instanceof CliError) return error.with({ hint });
   await notice(hint);
   return error;
@@ -331,7 +331,7 @@ async function printSummary(
   { rows, read, refetched, waiting, running, file }: Awaited<ReturnType<typeof finish>>,
   { query, state, context, journal }: Export,
 ): Promise<void> {
-  const { gone, undetailed } = journal.done;
+  const { gone, undetailed } = journal.done();
   const count = counted(rows, state ? "more run" : "run");
   const unfinished = (count: number) => counted(count, "unfinished run");
   const parts = [

@@ -4,7 +4,7 @@ import { secondsIn, timeOf } from "../../../api/time-windows.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
 import { readColumns } from "../../../operations/operation.ts";
 import type { InputOf } from "../../../operations/operation.ts";
-import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
+import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
 import type { ConditionField, Scope } from "../../conditions/index.ts";
@@ -12,6 +12,7 @@ import { isSentStatus, logFields, statusFilter } from "./command.ts";
 import type { LogFilters } from "./command.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { recordOf } from "../runs/index.ts";
 
 /** Seconds by which a run may appear late in the log; the next read starts that much earlier. */
 export const MAX_LATENESS = 60;
@@ -147,13 +148,7 @@ export async function runDetail(
   { workflow_run }: WorkflowLog,
   context: Context,
 ): Promise<WorkflowRun | null> {
-  if (!workflow_run) return null;
-  try {
-    return await context.api.call(getWorkflowRun, { workflow_run_id: workflow_run.id });
-  } catch (error) {
-    if (error instanceof CliError && error.kind === "not-found") return null;
-    throw error;
-  }
+  return (workflow_run && (await recordOf(workflow_run.id, context))) ?? null;
 }
 
 /** The columns of `wf logs`, in their order. */

@@ -79,7 +79,18 @@ function runOutput(
   return input.blocking ? runWorkflowBlocking.returns : getWorkflowRun.returns;
 }
 
+/** What starting a run and starting it again have in common. */
+const starts = {
+  returns: events,
+  output: runOutput,
+  sends: runRequests,
+  wraps: runWorkflow,
+  effect: "writes",
+  exits: ["paused", "remote-failed", "partial", "cut", "gate"],
+} as const;
+
 export const workflowRun = task({
+  ...starts,
   command: "wf run [name=value...]",
   summary: "Run the workflow and follow it to the end",
   about:
@@ -87,12 +98,6 @@ export const workflowRun = task({
   parallel: true,
   params: runParams,
   namesFiles: true,
-  returns: events,
-  output: runOutput,
-  sends: runRequests,
-  wraps: runWorkflow,
-  effect: "writes",
-  exits: ["paused", "remote-failed", "partial", "cut", "gate"],
   examples: [
     "wf run query=hello",
     `wf run --inputs '{"query":"hello"}' --only-output query`,
@@ -126,6 +131,7 @@ export const retryParams = {
 } as const;
 
 export const workflowRetry = task({
+  ...starts,
   command: "wf retry [run]",
   action: "run workflow",
   summary: "Run the workflow again with the inputs of a run",
@@ -133,12 +139,6 @@ export const workflowRetry = task({
     "Reads the inputs from the record of the run, also of one that was started elsewhere, and runs the\nworkflow as `wf run` does, in its newest version unless --workflow-id names one. Asks before that; a\nscript passes --yes. An input that cannot be sent again is named before anything is sent: --input\nreplaces it. Uploaded files are sent again only as the end user who uploaded them.",
   params: retryParams,
   confirms: true,
-  returns: events,
-  output: runOutput,
-  sends: runRequests,
-  wraps: runWorkflow,
-  effect: "writes",
-  exits: ["paused", "remote-failed", "partial", "cut", "gate"],
   examples: ["wf retry $RUN --yes", "wf retry last --yes --input query=hello", "wf retry $RUN -n"],
 });
 

@@ -1,10 +1,9 @@
 import { settingsFor } from "../../../config/settings.ts";
 import { ApiError } from "../../../errors.ts";
 import { isObject, stringifyJson } from "../../../lib/json.ts";
-import { getAppParameters } from "../../../operations/apps.ts";
 import { requireKind } from "../app/index.ts";
 import {
-  appFields,
+  applicationFields,
   checkValues,
   isAssignment,
   parseAssignments,
@@ -51,8 +50,7 @@ export async function readInputForm(context: Context) {
 
 async function readFields(context: Context): Promise<readonly Field[]> {
   try {
-    const { user_input_form } = await context.api.call(getAppParameters, {});
-    return appFields(user_input_form ?? []);
+    return await applicationFields(context);
   } catch (error) {
     if (error instanceof ApiError && error.kind !== "auth") await requireKind("workflow", context);
     throw error;

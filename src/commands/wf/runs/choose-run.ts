@@ -3,12 +3,12 @@ import { CliError, notFound, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson, stringifyJson } from "../../../lib/json.ts";
 import { NEWEST, shortened } from "../../../lib/text.ts";
-import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
+import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import { askChoice } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { savedRuns } from "./run-state.ts";
+import { recordOf, savedRuns } from "./run-state.ts";
 
 /** A run that a command may take. */
 export interface ListedRun {
@@ -123,20 +123,13 @@ async function* newestRuns(context: Context): AsyncGenerator<ListedRun> {
   yield* runs.toSorted((a, b) => b.startedAt - a.startedAt || b.savedAt - a.savedAt);
   if (logs.length > 0) return;
   for (const [id, { recording, savedAt }] of saved) {
-    const record = await readRecord(id, context);
+    const record = await recordOf(id, context);
     if (!record) continue;
     const at = savedAt.getTime();
     const startedAt = Math.floor(at / 1000);
     yield { id, status: record.status, startedAt, savedAt: at, recording };
   }
 }
-
-/** The record of a run; undefined for a run of another application. */
-const readRecord = (workflow_run_id: string, { api }: Context) =>
-  api.call(getWorkflowRun, { workflow_run_id }).catch((error: unknown) => {
-    if (error instanceof CliError && error.kind === "not-found") return undefined;
-    throw error;
-  });
 
 /** Runs to choose from. */
 const MAX_CHOICES = 10;
@@ -163,7 +156,7 @@ async function askForRun(
 
 /** `query=hello`; empty without inputs, or if the record cannot be read. */
 async function firstInput(id: string, context: Context): Promise<string> {
-  const record = await readRecord(id, context).catch((error: unknown) => {
+  const record = await recordOf(id, context).catch((error: unknown) => {
     if (!(error instanceof CliError) || context.host.signal.aborted) throw error;
     return undefined;
   });

@@ -3,6 +3,7 @@ export {
   readRunState,
   loadRun,
   pausedRuns,
+  recordOf,
   runOfForm,
   savedRuns,
   saveRun,

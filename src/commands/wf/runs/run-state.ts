@@ -2,6 +2,8 @@ import { join } from "node:path";
 import type { CallOptions } from "../../../api/calls.ts";
 import { outdatedNotice, stateOfRun, waitForRun } from "../../../follow/run-state.ts";
 import type { Following, RunState, WaitInput } from "../../../follow/run-state.ts";
+import { CliError } from "../../../errors.ts";
+import { getWorkflowRun } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { isEnded, raiseOutcome } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
@@ -18,6 +20,16 @@ export const runWait = {
     await raiseOutcome(workflow_run_id, state, context.notice);
   },
 };
+
+/** The record of a run; undefined if the application has none: of a purged run, or that of another one. */
+export const recordOf = (
+  workflow_run_id: string,
+  { api }: Context,
+): Promise<WorkflowRun | undefined> =>
+  api.call(getWorkflowRun, { workflow_run_id }).catch((error: unknown) => {
+    if (error instanceof CliError && error.kind === "not-found") return undefined;
+    throw error;
+  });
 
 /** Reads the state of a run; an end that this machine saw counts. */
 export const readRunState = (
