@@ -209,36 +209,31 @@ function verdict({ a, b, aspects, unknown, nodes, outputs }: Comparison): string
   return `No difference in ${compared.join(", ").replace(/, (?=[^,]*$)/, " and ")}.`;
 }
 
-/** Notes on missing data. */
+/** Notes on missing data: each about the first run, then about the second. */
 function limits({ a, b }: Comparison): string[] {
-  const replies = [a, b].filter(({ trace }) => trace.isReply);
-  const runs = [a, b].filter(({ trace }) => !trace.isReply);
+  const isMixed = a.trace.isReply !== b.trace.isReply;
+  const [ofA, ofB] = [limitsOf(a, isMixed), limitsOf(b, isMixed)];
+  return ofA.flatMap((note, at) => [note, ofB[at]]).filter((note) => typeof note === "string");
+}
+
+function limitsOf(loaded: LoadedTrace, isMixed: boolean) {
+  const { source, trace } = loaded;
+  const { isReply, redacted, gaps, unwatched, nodes } = trace;
+  const unknown = redacted
+    ? `The texts of ${source} are redacted, so outputs cannot be compared.`
+    : `The outputs of ${source} are unknown.`;
   return [
-    ...(runs.length === 1 ? replies : []).map(
-      ({ source }) => `${source} is the reply of a chat, which has no nodes and no outputs.`,
-    ),
-    ...replies
-      .filter(({ trace }) => trace.unwatched)
-      .map(({ source }) => `Events of ${source} are missing, so its text is unknown.`),
-    ...replies
-      .filter(({ trace }) => trace.redacted)
-      .map(({ source }) => `The text of ${source} is redacted, so it cannot be compared.`),
-    ...runs
-      .filter(({ trace }) => trace.nodes.length === 0 && trace.gaps === 0)
-      .map(({ source }) => `The nodes of ${source} are unknown: the run had already ended.`),
-    ...runs
-      .filter(({ trace }) => trace.gaps > 0)
-      .map(
-        ({ source }) =>
-          `Events of ${source} are missing; nodes and loop rounds may be missing too.`,
-      ),
-    ...runs
-      .filter((loaded) => !hasOutputs(loaded))
-      .map(({ source, trace }) =>
-        trace.redacted
-          ? `The texts of ${source} are redacted, so outputs cannot be compared.`
-          : `The outputs of ${source} are unknown.`,
-      ),
+    isReply && isMixed && `${source} is the reply of a chat, which has no nodes and no outputs.`,
+    isReply && unwatched && `Events of ${source} are missing, so its text is unknown.`,
+    isReply && redacted && `The text of ${source} is redacted, so it cannot be compared.`,
+    !isReply &&
+      nodes.length === 0 &&
+      gaps === 0 &&
+      `The nodes of ${source} are unknown: the run had already ended.`,
+    !isReply &&
+      gaps > 0 &&
+      `Events of ${source} are missing; nodes and loop rounds may be missing too.`,
+    !isReply && !hasOutputs(loaded) && unknown,
   ];
 }
 

@@ -24,13 +24,6 @@ export async function statsMetrics(
   const labels = { application: asked?.name };
   const begun = (of: Readonly<Record<string, string | undefined>>) =>
     since === null ? [] : [{ suffix: "_created", labels: of, value: since }];
-  const counter = (name: string, help: string, value: number, unit: string): MetricFamily => ({
-    name,
-    type: "counter",
-    help,
-    unit,
-    samples: [{ labels, value }, ...begun(labels)],
-  });
   const gauge = (name: string, help: string, value: number): MetricFamily => ({
     name,
     type: "gauge",
@@ -59,7 +52,13 @@ export async function statsMetrics(
       help: "Durations of runs that have ended, without those that were paused.",
       samples: [...histogram(counts.seconds.sorted(), bounds, labels), ...begun(labels)],
     },
-    counter("wf_run_tokens", "Tokens of runs that have ended.", figures.tokens ?? 0, "tokens"),
+    {
+      name: "wf_run_tokens",
+      type: "counter",
+      unit: "tokens",
+      help: "Tokens of runs that have ended.",
+      samples: [{ labels, value: figures.tokens ?? 0 }, ...begun(labels)],
+    },
     gauge("wf_stats_complete", "Whether all runs could be read: 1 or 0.", complete ? 1 : 0),
   ]);
 }
