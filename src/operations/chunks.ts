@@ -2,7 +2,6 @@ import {
   body,
   joinTexts,
   list as rows,
-  withNamePath,
   kbOperation,
   page,
   path,
@@ -53,27 +52,21 @@ const columns: readonly Column<Chunk>[] = [
   "enabled tokens:count error created=created_at:time updated=updated_at:time",
 ];
 
-const sheet = withNamePath(
-  "data.id",
-  record<{ readonly data: Chunk }>(
-    ...within("data", "position status enabled content answer"),
-    ["keywords", ({ data }) => joinTexts(data.keywords)],
-    ...within("data", "words=word_count:count hits=hit_count:count error"),
-    ...within("data", "updated=updated_at:time id:id"),
-    ...within(
-      "data",
-      "... child_chunks=child_chunks.length tokens:count summary created=created_at:time",
-    ),
-    "doc_form",
+const sheet = record<{ readonly data: Chunk }>(
+  ...within("data", "position status enabled content answer"),
+  ["keywords", ({ data }) => joinTexts(data.keywords)],
+  ...within("data", "words=word_count:count hits=hit_count:count error"),
+  ...within("data", "updated=updated_at:time id:id"),
+  ...within(
+    "data",
+    "... child_chunks=child_chunks.length tokens:count summary created=created_at:time",
   ),
+  "doc_form",
 );
 
-const childSheet = withNamePath(
-  "data.id",
-  record(
-    ...within("data", "position type words=word_count:count content id:id"),
-    ...within("data", "... chunk=segment_id created=created_at:time updated=updated_at:time"),
-  ),
+const childSheet = record(
+  ...within("data", "position type words=word_count:count content id:id"),
+  ...within("data", "... chunk=segment_id created=created_at:time updated=updated_at:time"),
 );
 
 const segment_id = path.uuid("Chunk ID", { placeholder: "chunk", listed: "chunk" });

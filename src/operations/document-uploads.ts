@@ -1,14 +1,5 @@
 import type { Checked } from "./operation.ts";
-import {
-  body,
-  data,
-  form,
-  withNamePath,
-  kbOperation,
-  withFields,
-  record,
-  within,
-} from "./operation.ts";
+import { body, data, form, kbOperation, withFields, record, within } from "./operation.ts";
 import {
   content_type,
   dataset_id,
@@ -57,17 +48,14 @@ export interface DocumentInBatch {
 
 const inBatch = withFields(
   { document: { id: "id", name: "text" } },
-  withNamePath(
-    "document.id",
-    record<DocumentInBatch>(
-      ...within("document", "name status=display_status"),
-      "batch",
-      ...within("document", "id:id"),
-      "...",
-      ...within(
-        "document",
-        "doc_form size=data_source_detail_dict.upload_file.size:bytes created=created_at:time",
-      ),
+  record<DocumentInBatch>(
+    ...within("document", "name status=display_status"),
+    "batch",
+    ...within("document", "id:id"),
+    "...",
+    ...within(
+      "document",
+      "doc_form size=data_source_detail_dict.upload_file.size:bytes created=created_at:time",
     ),
   ),
 );

@@ -165,7 +165,7 @@ export type Checked<F> = F extends keyof FieldTypes
 /** How a response is displayed, and where its ID is. */
 interface Layout<T> {
   readonly columns: readonly Column<T>[];
-  /** Path of the value that `-o name` prints (default `id`). */
+  /** Path of the value that `-o name` prints (default: that of the column with the row's own ID, or `id`). */
   readonly namePath?: string;
   /**
    * Path of a list of named values, which are columns, too: `{name, type, value}`. One named like another
@@ -272,7 +272,12 @@ type Kind<K extends Returns["kind"]> = Extract<Returns<never>, { kind: K }>;
 const withColumns = <R extends Kind<"record" | "list" | "page" | "cursor">, T>(
   returns: Omit<R, "columns">,
   columns: readonly Column<T>[],
-) => ({ ...returns, columns: splitColumns(columns) }) as unknown as Typed<R, T>;
+) => {
+  const split = splitColumns(columns);
+  const id = split.find((column) => typeof column !== "string" && column[2] === "id")?.[1];
+  const named = typeof id === "string" && id !== "id" && { namePath: id };
+  return { ...returns, columns: split, ...named } as unknown as Typed<R, T>;
+};
 
 /** One object; `columns` are the lines of its sheet. */
 export const record = <T>(...columns: Column<T>[]) =>

@@ -5,7 +5,6 @@ import {
   body,
   events,
   joinTexts,
-  withNamePath,
   wfOperation,
   page,
   path,
@@ -94,18 +93,15 @@ const waiting = {
   ...blocking,
   returns: withFields(
     { workflow_run_id: "id", data: { status: "text", "error?": "text" } },
-    withNamePath(
-      "workflow_run_id",
-      record<{ readonly data: { readonly paused_nodes?: readonly string[] } }>(
-        ...within(
-          "data",
-          "status outputs error elapsed=elapsed_time:seconds tokens=total_tokens:count",
-          "steps=total_steps:count started=created_at:time",
-        ),
-        "run=workflow_run_id:id ... finished=data.finished_at:time",
-        "task_id workflow_id=data.workflow_id",
-        ["paused_nodes", ({ data }) => joinTexts(data.paused_nodes)],
+    record<{ readonly data: { readonly paused_nodes?: readonly string[] } }>(
+      ...within(
+        "data",
+        "status outputs error elapsed=elapsed_time:seconds tokens=total_tokens:count",
+        "steps=total_steps:count started=created_at:time",
       ),
+      "run=workflow_run_id:id ... finished=data.finished_at:time",
+      "task_id workflow_id=data.workflow_id",
+      ["paused_nodes", ({ data }) => joinTexts(data.paused_nodes)],
     ),
   ),
 } as const;
@@ -217,21 +213,18 @@ export const listWorkflowLogs = wfOperation({
   },
   returns: withFields(
     logFields,
-    withNamePath(
-      "workflow_run.id",
-      page<WorkflowLog>(
-        ...within(
-          "workflow_run",
-          "started=created_at:time status elapsed=elapsed_time:seconds",
-          "error=error:sparse tokens=total_tokens:count steps=total_steps:count run=id:id",
-        ),
-        ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
-        ...within(
-          "workflow_run",
-          "... exceptions=exceptions_count finished=finished_at:time version triggered_from",
-        ),
-        "created_from log=id",
+    page<WorkflowLog>(
+      ...within(
+        "workflow_run",
+        "started=created_at:time status elapsed=elapsed_time:seconds",
+        "error=error:sparse tokens=total_tokens:count steps=total_steps:count run=id:id",
       ),
+      ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
+      ...within(
+        "workflow_run",
+        "... exceptions=exceptions_count finished=finished_at:time version triggered_from",
+      ),
+      "created_from log=id",
     ),
   ),
 });

@@ -5,7 +5,7 @@ import { CliError } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import type { appRows, knowledgeRows } from "../../operations/index.ts";
-import { list, onTerminal, withNamePath } from "../../operations/operation.ts";
+import { list, onTerminal } from "../../operations/operation.ts";
 import type {
   Effect,
   AnyOperation,
@@ -233,7 +233,7 @@ export interface ItemOutcome {
 /** Output of a command over several items. */
 export const itemOutcomes = onTerminal(
   { form: "results", outcome: "status", name: "name", reason: "error", routine: ["ok"] },
-  withNamePath("id", list<ItemOutcome>("", "name status error id:id")),
+  list<ItemOutcome>("", "name status error id:id"),
 );
 
 /** A part of a program: its commands, and the words that they begin with after `kb` or `wf`. */

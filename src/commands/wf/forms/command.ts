@@ -86,10 +86,7 @@ export const formList = task({
   about:
     "Reads the log, which has the paused runs of workflows, and the events of each paused run, which have\nits form. Runs of chat applications are not in the log: only those that were followed on this machine\nare listed. The API shows no forms of runs that were started in the console or by a trigger.",
   params: formListParams,
-  returns: withNamePath(
-    "token",
-    list<ListedForm>("", "node expires=expires:time by status:sparse run token=token:id"),
-  ),
+  returns: list<ListedForm>("", "node expires=expires:time by status:sparse run token=token:id"),
   sends: [listWorkflowLogs, streamRunEvents, getAppInfo],
   effect: "reads",
   exits: ["partial"],

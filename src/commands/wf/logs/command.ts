@@ -120,4 +120,4 @@ export const workflowLogsExport = task({
   ],
 });
 
-const oneLog = withNamePath("workflow_run.id", record(...listWorkflowLogs.returns.columns));
+const oneLog = record(...listWorkflowLogs.returns.columns);

@@ -1,14 +1,7 @@
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import { getForm, submitForm } from "../../../operations/forms.ts";
-import {
-  events,
-  list,
-  local,
-  record,
-  textChunks,
-  withNamePath,
-} from "../../../operations/operation.ts";
+import { events, list, local, record, textChunks } from "../../../operations/operation.ts";
 import type { Input, Returns } from "../../../operations/operation.ts";
 import { userInBody, workflow_run_id } from "../../../operations/shared.ts";
 import {
@@ -106,7 +99,7 @@ export const workflowRun = task({
   ],
 });
 
-const eachRow = withNamePath("run", list("", "row status elapsed:seconds error outputs run:id"));
+const eachRow = list("", "row status elapsed:seconds error outputs run:id");
 
 const started = {
   ...record<{ workflow_run_id: string; task_id: string }>("workflow_run_id task_id"),
