@@ -238,8 +238,9 @@ async function withChosen(input: Values, { command, context }: Session): Promise
   const { chosen } = rulesOf(command) ?? {};
   if (!chosen) return input;
   const known: Record<string, unknown> = { ...input };
+  const name = command.words.join(" ");
   for (const param of chosen.params) {
-    const value = await chosen.choose(input[param], chosen, context);
+    const value = await chosen.choose(input[param], { kind: chosen.kind, command: name }, context);
     known[param] = command.params[param]?.many ? [value].flat() : value;
   }
   return known;

@@ -39,11 +39,17 @@ export interface ChosenArgument {
   readonly params: readonly string[];
   /** What help says of it: `last is the newest`. */
   readonly help: string;
-  /** The command, for hints, and which things it takes. */
-  readonly command: string;
+  /** Which things it takes. */
   readonly kind: "any" | "running" | "traced" | "compared";
-  /** The value in place of the typed one, or of none. Throws usage if it is missing and no prompt is possible. */
-  choose(typed: unknown, chosen: ChosenArgument, context: Context): Promise<unknown>;
+  /**
+   * The value in place of the typed one, or of none; the command is for hints. Throws usage if it is missing and no
+   * prompt is possible.
+   */
+  choose(
+    typed: unknown,
+    place: { readonly kind: ChosenArgument["kind"]; readonly command: string },
+    context: Context,
+  ): Promise<unknown>;
 }
 
 /**
