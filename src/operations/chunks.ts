@@ -55,10 +55,9 @@ const columns: readonly Column<Chunk>[] = [
 const sheet = record<{ readonly data: Chunk }>(
   ...within("data", "position status enabled content answer"),
   ["keywords", ({ data }) => joinTexts(data.keywords)],
-  ...within("data", "words=word_count:count hits=hit_count:count error"),
-  ...within("data", "updated=updated_at:time id:id"),
   ...within(
     "data",
+    "words=word_count:count hits=hit_count:count error updated=updated_at:time id:id",
     "... child_chunks=child_chunks.length tokens:count summary created=created_at:time",
   ),
   "doc_form",

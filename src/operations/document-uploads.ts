@@ -51,11 +51,10 @@ const inBatch = withFields(
   record<DocumentInBatch>(
     ...within("document", "name status=display_status"),
     "batch",
-    ...within("document", "id:id"),
-    "...",
     ...within(
       "document",
-      "doc_form size=data_source_detail_dict.upload_file.size:bytes created=created_at:time",
+      "id:id ... doc_form",
+      "size=data_source_detail_dict.upload_file.size:bytes created=created_at:time",
     ),
   ),
 );

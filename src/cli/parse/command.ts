@@ -50,6 +50,7 @@ export function commandOf(spec: AnyOperation | Task): Command {
   const wraps = task?.wraps;
   const first = row ?? wraps ?? task?.sends?.[0];
   const params = spec.params;
+  const returns = spec.returns ?? wraps?.returns ?? { kind: "json" };
   const effect = task?.effect ?? effectOf(spec as AnyOperation); // not a task, so a row
   return {
     words: tokens.filter(isWord),
@@ -64,11 +65,11 @@ export function commandOf(spec: AnyOperation | Task): Command {
     done: row?.done ?? wraps?.done,
     key: first?.key,
     params,
-    returns: spec.returns,
+    returns,
     effect,
     requests: first !== undefined || task?.sendsRequests !== undefined,
     prompts: spec.confirms === true || effect === "destroys",
-    pages: task ? task.pages === true : effect === "reads" && isList(spec.returns),
+    pages: task ? task.pages === true : effect === "reads" && isList(returns),
     get sends() {
       return row ? [row] : [...new Set([...(wraps ? [wraps] : []), ...(task?.sends ?? [])])];
     },

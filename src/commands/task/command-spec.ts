@@ -184,7 +184,8 @@ export interface TaskSpec<P extends Params = Params> {
   /** Needs no file of this machine and no terminal, so `mcp` offers it; `without` these parameters. */
   readonly tool?: { readonly without?: readonly string[] };
   readonly params: P;
-  readonly returns: Returns<never>;
+  /** What it yields (default: as the wrapped row, or any JSON values). */
+  readonly returns?: Returns<never>;
   /** Overrides `returns` depending on flags or the output format. */
   output?(input: Input<P>, format: string | undefined): Returns<never> | undefined;
   /** The operations it can send, beside the row it wraps; without one, the first decides the key. */

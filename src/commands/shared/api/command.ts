@@ -31,7 +31,6 @@ export const api = task({
   about:
     "Fields become the query of a GET request and the JSON body of others. kb sends the knowledge key,\nwf the application key.",
   params: apiParams,
-  returns: { kind: "json" },
   sendsRequests: "the request you specify",
   confirms: true,
   effect: "writes",

@@ -8,7 +8,6 @@ const completion = (shell: string, ...examples: readonly string[]) =>
     about:
       "The first example is for this shell, the second for every new one. kb and wf have a script each.",
     params: {},
-    returns: { kind: "json" },
     sends: [],
     effect: "reads",
     examples,

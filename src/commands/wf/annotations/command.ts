@@ -39,7 +39,6 @@ export const replyStatus = task({
   summary: "Show the status of an annotation reply job",
   about: "Exits with code 9 if the job failed.",
   params: getAnnotationReplyStatus.params,
-  returns: getAnnotationReplyStatus.returns,
   wraps: getAnnotationReplyStatus,
   effect: "reads",
   exits: ["remote-failed"],

@@ -15,7 +15,6 @@ export const workflowOpen = task({
   about:
     "Opens the page with the command in BROWSER, or in the default browser. Prints the address if stdout\nis not a terminal, or if there is no browser. Only runs show the ID of their application:\nwithout a run, the list of all applications opens.",
   params: workflowOpenParams,
-  returns: { kind: "json" },
   sends: [getAppInfo, listWorkflowLogs, getWorkflowRun],
   effect: "reads",
   examples: ["wf open", "wf open $RUN", "wf --app slow open --print"],

@@ -121,7 +121,6 @@ export const conversationVariables = task({
     ...listConversationVariables.params,
     variable_name: local.text("Only the variable with this name", { length: [1, 255] }),
   },
-  returns: listConversationVariables.returns,
   pages: true,
   wraps: listConversationVariables,
   effect: "reads",

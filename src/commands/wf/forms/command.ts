@@ -31,7 +31,6 @@ export const formShow = task({
   tool: {},
   summary: "Show the form of a paused run",
   params: formShowParams,
-  returns: getForm.returns,
   sends: findsForms,
   wraps: getForm,
   effect: "reads",

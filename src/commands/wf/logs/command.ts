@@ -65,7 +65,6 @@ export const workflowLogs = task({
   about:
     "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes. It starts with the newest 20 (--limit), or all since --since; json\nand --jq then handle one run at a time.",
   params: logsParams,
-  returns: listWorkflowLogs.returns,
   output: ({ follow }, format) => (follow && format === "json" ? oneLog : undefined),
   pages: true,
   wraps: listWorkflowLogs,

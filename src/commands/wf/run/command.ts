@@ -141,7 +141,6 @@ export const workflowShow = task({
   meant: ["status", "result"],
   summary: "Show a run with its inputs and outputs",
   params: { workflow_run_id },
-  returns: getWorkflowRun.returns,
   sends: [streamRunEvents, getForm],
   wraps: getWorkflowRun,
   effect: "reads",

@@ -52,7 +52,6 @@ export const stopReply = task({
   about:
     "Takes a task ID from the events, or the ID of a run that was started or followed on this machine.",
   params: stopMessage.params,
-  returns: stopMessage.returns,
   wraps: stopMessage,
   effect: "writes",
   examples: ["wf --app chat chat stop $TASK", "wf --app chat chat stop $TASK --user ann"],
