@@ -9,17 +9,7 @@ import { appFields, checkValues, parseAssignments } from "../wf/forms/index.ts";
 import type { Field } from "../wf/forms/index.ts";
 
 /** An application that a server offers as a tool. */
-export interface OfferedApplication {
-  /** Its name in the profile; undefined for the key of the environment. */
-  readonly app: string | undefined;
-  /** Its name for people. */
-  readonly name: string;
-  readonly description: string;
-  readonly kind: "workflow" | "chat" | "completion";
-  readonly mode: string;
-  readonly fields: readonly Field[];
-  readonly tool: string;
-}
+export type OfferedApplication = ReturnType<typeof withToolNames>[number];
 
 /** Reads the applications to offer; a notice names those that cannot be read. Throws if none can be read. */
 export async function readOffered(
@@ -60,10 +50,8 @@ async function namesOf(
   return apps.length === 0 ? [undefined] : apps;
 }
 
-async function readApplication(
-  app: string | undefined,
-  context: Context,
-): Promise<Omit<OfferedApplication, "tool">> {
+/** `app` is its name in the profile; undefined for the key of the environment. */
+async function readApplication(app: string | undefined, context: Context) {
   const [info, { user_input_form }] = await Promise.all([
     context.api.call(getAppInfo, {}),
     context.api.call(getAppParameters, {}),
@@ -79,7 +67,7 @@ async function readApplication(
   };
 }
 
-function kindOf(mode: string): OfferedApplication["kind"] {
+function kindOf(mode: string): "workflow" | "chat" | "completion" {
   if (isChatMode(mode)) return "chat";
   return mode === "completion" ? "completion" : "workflow";
 }
@@ -90,9 +78,7 @@ const oneLine = (text: string): string =>
   [...text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()].slice(0, MAX_DESCRIPTION).join("");
 
 /** `run_support`; a number makes equal names different. */
-function withToolNames(
-  applications: readonly Omit<OfferedApplication, "tool">[],
-): readonly OfferedApplication[] {
+function withToolNames(applications: readonly Awaited<ReturnType<typeof readApplication>>[]) {
   const used = new Map<string, number>();
   return applications.map((application) => {
     const words = (application.app ?? application.name).toLowerCase().replace(/[^a-z\d]+/g, "_");

@@ -122,7 +122,7 @@ function pageResult(
 }
 
 /** Is there a page after this one? Without a total, a full page may be the last one. */
-const hasMore = (
+export const hasMore = (
   rows: readonly unknown[],
   total: number | undefined,
   { page, limit }: RequestedPage,

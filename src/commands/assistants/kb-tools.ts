@@ -1,5 +1,6 @@
 import { own, valueAt } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
+import { hasMore } from "./command-tools.ts";
 import { objectSchema, orNull, readingTool } from "./schema.ts";
 import { structuredResult } from "./results.ts";
 import type { ClientRequest, OfferedTool } from "./schema.ts";
@@ -84,7 +85,7 @@ async function readText(
   const page = Number(own(values, "page") ?? 1);
   const limit = Number(own(values, "limit") ?? DEFAULT_CHUNKS);
   const { rows, total } = await documents.list("chunk list", given, request, { page, limit });
-  const more = total === undefined ? rows.length >= limit : page * limit < total;
+  const more = hasMore(rows, total, { page, limit });
   const next_page = more ? page + 1 : undefined;
   return { ...place, chunks: rows.map(readChunk), total, next_page };
 }

@@ -12,23 +12,11 @@ export type ToolSets = Readonly<Record<string, RegExp>>;
 const FIND = "find";
 const CALL = "call_tool";
 
-/** The tools of a server. */
-export interface ToolList {
-  /** Those that its clients see. */
-  readonly listed: readonly OfferedTool[];
-  /** How a client calls one of all tools: by itself, or by call_tool; undefined if it cannot. */
-  callOf(name: string, values: Readonly<Record<string, unknown>>): string | undefined;
-}
-
 /**
  * Lists the tools of the chosen sets; all of them if none is chosen. With the set `find`, the tools of the others (or of
  * the first set) and two that find and call all the rest, whose descriptions no client has to read beforehand.
  */
-export function toolList(
-  tools: readonly OfferedTool[],
-  sets: ToolSets,
-  chosen: readonly string[],
-): ToolList {
+export function toolList(tools: readonly OfferedTool[], sets: ToolSets, chosen: readonly string[]) {
   const named = chosen.filter((set) => set !== FIND);
   const wanted = named.length === 0 ? Object.keys(sets).slice(0, 1) : named;
   const setOf = ({ name }: OfferedTool) =>
@@ -39,8 +27,10 @@ export function toolList(
   ];
   const has = (all: readonly OfferedTool[], name: string) => all.some((tool) => tool.name === name);
   return {
+    /** The tools that clients see. */
     listed,
-    callOf(name, values) {
+    /** How a client calls one of all tools: by itself, or by call_tool; undefined if it cannot. */
+    callOf(name: string, values: Readonly<Record<string, unknown>>) {
       if (has(listed, name)) return `tool ${name} with ${stringifyJson(values)}`;
       if (!has(listed, CALL) || !has(tools, name)) return undefined;
       return `tool ${CALL} with ${stringifyJson({ name, arguments: values })}`;

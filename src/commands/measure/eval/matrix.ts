@@ -147,21 +147,17 @@ export function variantsOf(
   axes: readonly MatrixAxis[],
   model: EmbeddingModel,
 ): SearchVariant[] {
-  let combined: { readonly words: readonly string[]; readonly settings: EvalSettings }[] = [
-    { words: [], settings },
-  ];
-  for (const { name, values } of axes) {
-    combined = combined.flatMap((each) =>
-      values.map((value) => ({
-        // The names of search methods need no label.
-        words: [...each.words, name === "search_method" ? value : `${name}=${value}`],
-        settings: {
-          ...each.settings,
-          ...matrixSettings[name]?.set(value, each.settings, model),
-        },
-      })),
-    );
-  }
+  const combined = axes.reduce(
+    (all, { name, values }) =>
+      all.flatMap(({ words, settings: before }) =>
+        values.map((value) => ({
+          // The names of search methods need no label.
+          words: [...words, name === "search_method" ? value : `${name}=${value}`],
+          settings: { ...before, ...matrixSettings[name]?.set(value, before, model) },
+        })),
+      ),
+    [{ words: [] as string[], settings }],
+  );
   return combined.map(({ words, settings: all }) => ({
     label: words.join(" "),
     settings: all,

@@ -7,6 +7,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { waitOnRateLimit } from "../../kb/documents/index.ts";
 import type { RateLimitWaiter } from "../../kb/documents/index.ts";
 import { changedSettings } from "../../kb/knowledge/index.ts";
+import { answerOrError, openApp, openInputs, retrievedChunks } from "../ask/index.ts";
 import type { EvalSettings, SearchVariant } from "./matrix.ts";
 import type { Metrics } from "./metrics.ts";
 import { questionOfTest } from "./questions.ts";
@@ -77,6 +78,35 @@ export async function searchRecords(
   }
 }
 
+/**
+ * Opens an application, which is asked a question as a search: what it found for its answer counts, with the names of
+ * documents alone. An answer that fails is a result; throws any failure that every question would have.
+ */
+export async function openAppSearch(
+  name: string,
+  common: Context,
+): Promise<(question: Question) => Promise<FoundRecords>> {
+  const app = await openApp({ app: name }, common.with({ key: "app" }));
+  const inputsFor = await openInputs(app);
+  return async ({ question: query }) => {
+    const { elapsed } = common.host;
+    const start = elapsed();
+    const inputs = inputsFor({ query, question: query });
+    const { answer, error } = await answerOrError(() => app.send({ query, inputs }), common);
+    if (!answer) return { records: [], seconds: null, error: error ?? null };
+    const seconds = (elapsed() - start) / 1000;
+    if (error !== undefined) return { records: [], seconds, error };
+    return { records: retrievedChunks(answer).map(recordOf), seconds, error: null };
+  };
+}
+
+/** A chunk as a search returns it; its document has its name as ID. */
+function recordOf(chunk: ReturnType<typeof retrievedChunks>[number]): SearchRecord {
+  const id = chunk.document ?? "";
+  const segment = { content: chunk.content ?? "", document_id: id, document: { id, name: id } };
+  return { segment, score: chunk.score, child_chunks: [] } as unknown as SearchRecord;
+}
+
 /** The result of a question from what its search returned. */
 export function ratedAnswer(
   question: Question,
@@ -91,14 +121,7 @@ export function ratedAnswer(
 }
 
 /** Variants whose results are parts of what one search returns. */
-export interface SearchGroup {
-  readonly settings: EvalSettings;
-  readonly members: readonly {
-    readonly variant: SearchVariant;
-    /** What a search with its settings would have returned. */
-    readonly take: (found: FoundRecords) => FoundRecords;
-  }[];
-}
+export type SearchGroup = ReturnType<typeof searchGroups>[number];
 
 /**
  * One search for all variants that differ in `top_k` alone, or for semantic searches in the threshold, too: less
@@ -108,7 +131,7 @@ export interface SearchGroup {
 export function searchGroups(
   variants: readonly SearchVariant[],
   { doc_form }: Pick<KnowledgeBase, "doc_form">,
-): SearchGroup[] {
+) {
   const keyOf = ({ settings }: SearchVariant) => {
     const { top_k: _, score_threshold, score_threshold_enabled, ...rest } = settings;
     const isOneList =
@@ -137,18 +160,16 @@ const thresholdOf = ({ settings }: Pick<SearchVariant, "settings">): number =>
     ? Number(settings["score_threshold"] ?? 0)
     : -Infinity;
 
-function memberOf(variant: SearchVariant, sent: EvalSettings): SearchGroup["members"][number] {
+/** A variant, and what a search with its settings would have returned of one that was sent with others. */
+function memberOf(variant: SearchVariant, sent: EvalSettings) {
   const least = thresholdOf(variant);
   const isSent = variant.topK === sent["top_k"] && least === thresholdOf({ settings: sent });
-  if (isSent) return { variant, take: (found) => found };
-  return {
-    variant,
-    take: ({ records, error }) => ({
-      records: records.filter(({ score }) => score >= least).slice(0, variant.topK),
-      seconds: null,
-      error,
-    }),
-  };
+  const take = (found: FoundRecords): FoundRecords => ({
+    records: found.records.filter(({ score }) => score >= least).slice(0, variant.topK),
+    seconds: null,
+    error: found.error,
+  });
+  return { variant, take: isSent ? (found: FoundRecords) => found : take };
 }
 
 /** A document or text that a question expects. */

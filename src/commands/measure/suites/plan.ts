@@ -14,12 +14,6 @@ import type { Design } from "../../../lib/statistics/power.ts";
 /** The share of passes of a test that is not known, the chance of finding a change, and the level. */
 const defaults = { rate: 0.9, power: 0.8, level: 0.05 };
 
-/** A change, and the chance of finding it. */
-interface Change {
-  readonly text: string;
-  readonly power: (design: Design) => number;
-}
-
 /** Prints how often the tests of suites must run so that a change is found. Asks nothing. */
 export async function* run(
   input: Input<typeof testPlanParams>,
@@ -37,11 +31,20 @@ export async function* run(
     for (const { name, skip } of suite.tests)
       if (!skip) rates.push(known.get(testNameOf({ suite: suite.name, test: name })) ?? rate);
   }
-  const changes: readonly Change[] = [
-    { text: "all tests fall by 10 points", power: (design) => suitePower(rates, 0.1, design) },
-    { text: "all tests fall by 20 points", power: (design) => suitePower(rates, 0.2, design) },
-    { text: "one test falls from 100 % to 50 %", power: (design) => testPower(0.5, design) },
-    { text: "one test falls from 100 % to 0 %", power: (design) => testPower(0, design) },
+  const changes = [
+    {
+      text: "all tests fall by 10 points",
+      power: (design: Design) => suitePower(rates, 0.1, design),
+    },
+    {
+      text: "all tests fall by 20 points",
+      power: (design: Design) => suitePower(rates, 0.2, design),
+    },
+    {
+      text: "one test falls from 100 % to 50 %",
+      power: (design: Design) => testPower(0.5, design),
+    },
+    { text: "one test falls from 100 % to 0 %", power: (design: Design) => testPower(0, design) },
   ];
   const given = input.repeat;
   const rows = changes.map(({ text, power }) => {

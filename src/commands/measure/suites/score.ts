@@ -16,7 +16,7 @@ import {
   storedSelection,
   sumOf,
 } from "./answers/index.ts";
-import type { CheckAnswer, SuiteAnswer, TestRun, TurnCheck } from "./answers/index.ts";
+import type { SuiteAnswer, TestRun, TurnCheck } from "./answers/index.ts";
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { judgesOf } from "../suite-file/index.ts";
@@ -29,12 +29,7 @@ import { askedTurn, checkLimits, judgedChecks, questionsIn, questionsOf } from "
 import { readSavedResults } from "./saved-results.ts";
 
 /** A stored run of a test, and what its answers are checked with. */
-interface StoredRun {
-  readonly stored: TestRun;
-  readonly suite: Suite;
-  readonly test: SuiteTest;
-  readonly checkAnswer: CheckAnswer;
-}
+type StoredRun = Pick<PlannedRun, "suite" | "test" | "checkAnswer"> & { readonly stored: TestRun };
 
 /** Applies suites to the answers of an earlier run: only judges are asked. Throws usage for results without answers. */
 export async function* run(

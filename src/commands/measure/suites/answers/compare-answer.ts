@@ -149,11 +149,7 @@ function isSimilar(
 }
 
 /** A text as its words: what is compared, and where each begins in the text that is shown. */
-interface Words {
-  readonly text: string;
-  readonly keys: readonly string[];
-  readonly starts: readonly number[];
-}
+type Words = ReturnType<typeof wordsOf>;
 
 /**
  * How alike two texts are: one minus the edit distance over their words (inserted, deleted and replaced
@@ -172,7 +168,7 @@ export function compareWords(one: string, other: string) {
 }
 
 /** The words of a text; all of it for one without words, such as a sign or nothing. */
-function wordsOf(original: string): Words {
+function wordsOf(original: string) {
   const text = unicodeForm(original);
   const keys: string[] = [];
   const starts: number[] = [];

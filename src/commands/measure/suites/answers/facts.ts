@@ -10,13 +10,7 @@ interface Figure {
 }
 
 /** What a text states beside its wording. */
-export interface Facts {
-  readonly dates: readonly Figure[];
-  readonly numbers: readonly Figure[];
-  /** Capitalized words that follow another word; none in German, where any noun is one. */
-  readonly names: readonly string[];
-  readonly negations: number;
-}
+type Facts = ReturnType<typeof factsIn>;
 
 /** How many differences are named. */
 const MAX_NAMED = 3;
@@ -77,7 +71,7 @@ function lacking(here: readonly Figure[], there: readonly Figure[]): string[] {
   return [...new Set(there.filter((each) => !isHere(each)).map(({ text }) => text))];
 }
 
-export function factsIn(original: string): Facts {
+export function factsIn(original: string) {
   let text = unicodeForm(original);
   const dates: Figure[] = [];
   const numbers: Figure[] = [];
@@ -92,6 +86,7 @@ export function factsIn(original: string): Facts {
     return ", ";
   });
   const isGerman = (text.match(GERMAN)?.length ?? 0) >= 2;
+  // Capitalized words that follow another word; none in German, where any noun is one.
   const names = isGerman ? [] : (text.match(NAME) ?? []).filter((name) => !/^I\b/.test(name));
   return { dates, numbers, names, negations: countNegations(text) };
 }
