@@ -19,15 +19,11 @@ import {
 } from "./store.ts";
 import type { Snapshot } from "./store.ts";
 
-interface PrunedRow extends ReturnType<typeof snapshotRow> {
-  readonly action: "removed" | "kept";
-}
-
 /** Removes the snapshots that no rule keeps, then the objects that none names; a kill leaves those to the next prune. */
 export async function* pruneSnapshots(
   { directory, keep }: Input<typeof pruneParams>,
   context: Context,
-): AsyncGenerator<PrunedRow> {
+) {
   const policy = parsePolicy(keep);
   await requireBackup(directory, context.host); // none is made here
   const { dryRun } = context.options;

@@ -29,15 +29,11 @@ export function updateRequests(update: Update): readonly Update[] {
   ];
 }
 
-/** What the server has made of an update. */
-interface Sent {
-  readonly response: unknown;
-  /** Fields that it stores in another way; empty for a chunk in error. */
-  readonly lost: readonly string[];
-}
-
-/** Updates a chunk by as many requests as the server needs, and compares the last response with the update. */
-export async function sendUpdate(update: Update, { api }: Context): Promise<Sent> {
+/**
+ * Updates a chunk by as many requests as the server needs; returns the last response, and the fields that it stores
+ * in another way: none for a chunk in error.
+ */
+export async function sendUpdate(update: Update, { api }: Context) {
   let response: unknown;
   let shown: DryRunShown | undefined;
   for (const request of updateRequests(update)) {

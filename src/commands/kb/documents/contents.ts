@@ -134,14 +134,10 @@ const isBroken = (error: unknown, { host }: Context): boolean =>
   !host.signal.aborted &&
   (error.kind === "network" || (error instanceof ApiError && error.response.status >= 500));
 
-const fetchZip = async (
-  dataset_id: string,
-  document_ids: readonly string[],
-  context: Context,
-): Promise<AsyncIterable<Uint8Array>> => {
-  const bytes = await context.api.call(downloadDocumentsZip, { dataset_id, document_ids });
+async function fetchZip(dataset_id: string, document_ids: readonly string[], { api }: Context) {
+  const bytes = await api.call(downloadDocumentsZip, { dataset_id, document_ids });
   return bytes as AsyncIterable<Uint8Array>; // the response of a file operation is its bytes
-};
+}
 
 /** Hashes the contents of documents, by ID; null for a document without a file. */
 export async function contentHashes(

@@ -3,20 +3,15 @@ import { attempt } from "../../../lib/json.ts";
 import { decodePage } from "./charset.ts";
 import { sourceError } from "./program.ts";
 
-/** What a sitemap lists: pages, or further sitemaps. */
-export interface Sitemap {
-  readonly pages: readonly string[];
-  readonly sitemaps: readonly string[];
-  /** Does it end where a sitemap ends? */
-  readonly complete: boolean;
-}
-
 /** Most bytes of a sitemap that was compressed, and elements inside each other; closing one looks at all of them. */
 const MAX_SITEMAP = 2 ** 28;
 const MAX_DEPTH = 100;
 
-/** Reads a sitemap or an index of sitemaps, also a compressed one. Throws failure for bytes that cannot be decoded. */
-export async function readSitemap(bytes: Uint8Array, contentType = ""): Promise<Sitemap> {
+/**
+ * Reads the pages or further sitemaps that a sitemap lists, also of a compressed one; `complete` if it ends where one
+ * ends. Throws failure for bytes that cannot be decoded.
+ */
+export async function readSitemap(bytes: Uint8Array, contentType = "") {
   const { Parser } = await import("htmlparser2");
   const open: string[] = [];
   const pages: string[] = [];

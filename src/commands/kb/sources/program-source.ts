@@ -27,13 +27,6 @@ interface Listed extends SourceObject {
   readonly isHtml: boolean;
 }
 
-/** A list of a program; `problem` says why it is not complete. */
-interface ProgramList {
-  readonly objects: readonly Listed[];
-  readonly doubtful: readonly string[];
-  readonly problem?: string;
-}
-
 /**
  * A program as a source: `PROGRAM ARGS list` prints a JSON object a line and at last
  * `{"end":true,"complete":true}`; `PROGRAM ARGS get PATH` writes the content of an object.
@@ -52,7 +45,7 @@ export function programSource(program: Program, address: string, context: Contex
       const doubts = doubtful
         .filter((path) => !listed.has(path))
         .map((path) => unsure(path, "its source cannot tell"));
-      return { entries: [...entries, ...doubts], ...(problem !== undefined && { problem }) };
+      return { entries: [...entries, ...doubts], problem };
     },
     async get({ path, size }) {
       const { given = path, isHtml = false, metadata } = listed.get(path) ?? {};
@@ -70,8 +63,8 @@ export function programSource(program: Program, address: string, context: Contex
   };
 }
 
-/** Reads the list of a program. Throws failure for anything but the protocol. */
-export async function listProgram(program: Program, context: Context): Promise<ProgramList> {
+/** Reads the list of a program; `problem` says why it is not complete. Throws failure for anything but the protocol. */
+export async function listProgram(program: Program, context: Context) {
   const objects: Listed[] = [];
   const seen = new Set<string>();
   const name = program.words[0] ?? "";
@@ -112,11 +105,8 @@ export async function listProgram(program: Program, context: Context): Promise<P
     throw sourceError(`the source ${name} printed an invalid list: unsure is not a list of paths`);
   const missing = end ? "says that its list is not complete" : "printed no end of its list";
   const problem = failure ?? (complete === true ? undefined : `${name} ${missing}`);
-  return {
-    objects,
-    doubtful: doubtful.map((path: string) => path.replace(/\/$/, "")),
-    ...(problem !== undefined && { problem }),
-  };
+  const paths = doubtful.map((path: string) => path.replace(/\/$/, ""));
+  return { objects, doubtful: paths, problem };
 }
 
 /** The output, as long as its lines are not too long: an endless one would fill the memory. */

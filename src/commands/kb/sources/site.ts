@@ -76,7 +76,7 @@ export function siteSource(address: string, context: Context, options: SourceOpt
         });
         entries.push(entry);
       }
-      return { entries, ...(problem !== undefined && { problem }) };
+      return { entries, problem };
     },
     get: ({ path }, fingerprint) => readPage(path, fingerprint, known, context),
     async gone(objects) {

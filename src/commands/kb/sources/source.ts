@@ -23,7 +23,7 @@ export type SourceEntry = SourceObject | Obstacle | ExcludedEntry;
 export interface SourceList {
   readonly entries: readonly SourceEntry[];
   /** Why objects may be missing; nothing is deleted then. */
-  readonly problem?: string;
+  readonly problem?: string | undefined;
 }
 
 /** The content of an object. */

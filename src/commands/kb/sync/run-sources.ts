@@ -12,12 +12,6 @@ import type { SourceEntryOfFile } from "./sources-file.ts";
 import { syncDirectory } from "./sync.ts";
 import type { SyncRow } from "./sync.ts";
 
-/** The result of a file or document, or of a sync that failed as a whole. */
-interface SourceRow extends SyncRow {
-  /** Name of the source in the file. */
-  readonly source: string;
-}
-
 /** An earlier sync of a source, as it is stored. */
 interface PastSync {
   readonly at: string;
@@ -34,7 +28,10 @@ const historyPath = ({ host }: Context): string =>
 /** Syncs that are kept. */
 const MAX_HISTORY = 1000;
 
-/** Syncs the sources of a file, or those that are named, one after the other. Throws partial if one failed. */
+/**
+ * Syncs the sources of a file, or those that are named, one after the other; a sync that fails as a whole is a row, too.
+ * Throws partial if one failed.
+ */
 export async function* run(
   {
     config = "sources.yaml",
@@ -43,7 +40,7 @@ export async function* run(
     ...flags
   }: Input<typeof syncRunParams>,
   context: Context,
-): AsyncGenerator<SourceRow> {
+): AsyncGenerator<SyncRow & { readonly source: string }> {
   const all = await readSourcesFile(config, context);
   const unknown = names.filter((name) => !all.has(name));
   if (unknown.length > 0)
