@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -81,12 +82,16 @@ function output(world: World, pieces: string[], onWrite?: (text: string) => void
   };
 }
 
+/** Where commands of this file keep what they keep; a run that another file left there could be taken for its own. */
+const ownFolder = join(tmpdir(), `kb-test-${randomUUID()}`);
+afterFile(() => rm(ownFolder, { recursive: true, force: true, maxRetries: 5 }));
+
 /** Runs a command in this process, over real sockets, with its own streams and clock. */
 export async function cli(argv: readonly string[], world: World = {}): Promise<Ran> {
   const out: string[] = [];
   const err: string[] = [];
   const answers = [...(world.answers ?? [])];
-  const folder = world.folder ?? join(tmpdir(), "kb-test-nothing");
+  const folder = world.folder ?? ownFolder;
   const host: RawHost = {
     // Without a directory of its own, a test would share its error log with all others.
     env: { TZ: "UTC", ...(world.folder === undefined && { KB_KEEP_ERRORS: "0" }), ...world.env },
