@@ -16,7 +16,6 @@ export const chunks = [
       "cli/run.ts",
       "host/node-host.ts",
       "cli/parse/parser.ts",
-      "cli/parse/values.ts",
       "output/style.ts",
       "output/display-width.ts",
       "output/text-width.ts",
@@ -44,13 +43,13 @@ export const chunks = [
   ["client", ["api/send.ts", "api/response.ts"]],
   ["output", ["output/print/print.ts"]],
   ["live", ["output/live/event-printer.ts"]],
+  // With the part of undici that it loads.
+  ["agent", ["host/dispatcher.ts"]],
 ];
 
 /** Packages that belong to a chunk. */
 export const packages = [
   ["core", /node_modules\/(commander|fastest-levenshtein)\//],
-  // The part of undici that src/host/dispatcher.ts loads.
-  ["agent", /node_modules\/undici\/lib\/(dispatcher\/agent|api\/api-request)\.js$/],
   ["conf", /node_modules\/conf\//],
 ];
 

@@ -4,10 +4,10 @@ import { withWrite } from "../output/style.ts";
 import { visible } from "../output/display-width.ts";
 import { newSecrets, withoutKeys } from "../redact/keys.ts";
 import { versionLine } from "../lib/version.ts";
-import { commandsOf } from "./parse/command-list.ts";
+import { commandsOf, isFirstWord } from "./parse/command-list.ts";
 import { takesEach } from "./parse/shared-flags.ts";
 import type { Globals } from "./parse/shared-flags.ts";
-import { commandsBelow } from "./parse/command.ts";
+import { commandsBelow, isAlias } from "./parse/command.ts";
 import type { Command } from "./parse/command.ts";
 import { parseLine } from "./parse/parser.ts";
 import { emptyRequestLog } from "./trace/request-log.ts";
@@ -61,12 +61,16 @@ async function report(
 
 async function runLine(argv: readonly string[], host: Host, reported: Reported): Promise<void> {
   const program = argv[0] === "wf" ? "wf" : "kb";
+  if (isUnknown(argv, program)) {
+    const { unknownWord } = await import("./errors/line-error.ts");
+    throw await unknownWord(argv, host);
+  }
   const commands = await commandsOf(program, argv[1]);
   if (argv[1] === "help") {
     const { showHelpTopic } = await import("./help/topic.ts");
     return showHelpTopic(argv, commands, host);
   }
-  if (argv[1] === "--licenses") return host.stdout.write(await host.licenses());
+  if (argv[1] === "--licenses") return host.stdout.write(host.builtFile("LICENSES.txt"));
   if (argv[1] === "__complete") {
     const { completions } = await import("./complete/complete.ts");
     const typed = argv.slice(argv[2] === "--" ? 3 : 2);
@@ -83,9 +87,9 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
   }
   if (parsed.kind === "invalid") {
     const { lineError } = await import("./errors/line-error.ts");
-    throw await lineError(parsed.problem);
+    throw await lineError(parsed.problem, host);
   }
-  await requireMeant(parsed, commands);
+  await requireMeant(parsed, commands, host);
   reported.globals = parsed.globals;
   // Some tasks have a flag --each of their own.
   const execute =
@@ -95,6 +99,14 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
   await execute(parsed, { ...host, prompt: sanitizedPrompt(host) }, reported.requests);
 }
 
+/** Is the first word that of no command? Without the commands: all of them would be loaded. */
+function isUnknown([, word = "", ...rest]: readonly string[], program: "kb" | "wf"): boolean {
+  const isOther = !/^[a-z]/i.test(word) || word === "help" || isAlias(word);
+  return (
+    !isOther && !isFirstWord(program, word) && !rest.some((each) => /^(-V|--version)$/.test(each))
+  );
+}
+
 /** Throws usage for `kb backup rm`, which would back up to a directory `rm`, and for `wf run list`. */
 async function requireMeant(
   {
@@ -102,6 +114,7 @@ async function requireMeant(
     typed,
   }: { readonly command: Command; readonly typed: Readonly<Record<string, unknown>> },
   commands: readonly Command[],
+  host: Host,
 ): Promise<void> {
   const { words: group, positionals, params } = command;
   const [name = ""] = positionals.map((each) => each.name);
@@ -114,7 +127,7 @@ async function requireMeant(
   const [, ...others] = positionals.flatMap((each) => typed[each.name] ?? []);
   const rest = others.filter((each) => typeof each === "string");
   const { requireNoVerb } = await import("./errors/line-error.ts");
-  await requireNoVerb({ word, group, known, rest });
+  await requireNoVerb({ word, group, known, rest }, host);
 }
 
 /** Is there a flag --each? Words after `--` are arguments. */

@@ -197,8 +197,8 @@ export interface RawHost {
   readonly cwd: string;
   /** Directory of the running `kb` and `wf`, so that child processes find them. */
   readonly binDirectory: string | undefined;
-  /** The licenses of all that the built programs contain. */
-  licenses(): Promise<string>;
+  /** The text of a file that the build wrote beside the programs. Throws if there is none. */
+  builtFile(name: string): string;
   /** Separator of directories in PATH. */
   readonly pathSeparator: string;
   /** Process ids, for lock files. */

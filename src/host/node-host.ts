@@ -4,7 +4,6 @@ import { attempt } from "../lib/json.ts";
 import { withoutKeys } from "../redact/keys.ts";
 import { bundleFile, isExecutable, directoriesOf, platform } from "./runtime.ts";
 import { signalNumber, spawnChild } from "./child-process.ts";
-import { createDispatcher } from "./dispatcher.ts";
 import type { FullScreen, Keyring, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { nodeOutput } from "./node-output.ts";
@@ -22,7 +21,7 @@ export function nodeHost(): RawHost {
     binDirectory: isExecutable
       ? dirname(process.execPath)
       : join(import.meta.dirname, "../bin/shims"),
-    licenses: async () => bundleFile("LICENSES.txt"),
+    builtFile: bundleFile,
     pathSeparator: delimiter,
     process: { pid: process.pid, isAlive },
     stdin: {
@@ -44,8 +43,9 @@ export function nodeHost(): RawHost {
     elapsed: () => Number(process.hrtime.bigint() / 1_000_000n),
     sleep,
     random: () => Math.random(),
-    dispatcher(settings) {
+    async dispatcher(settings) {
       endSooner();
+      const { createDispatcher } = await import("./dispatcher.ts"); // with undici, 22 ms
       return createDispatcher(settings, env, diskFiles.read);
     },
     keyring: () => openKeyring(signal),

@@ -98,7 +98,10 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     platform: "v20.19.0 test",
     cwd: process.cwd(),
     binDirectory: undefined,
-    licenses: () => Promise.resolve("MIT License\n"),
+    builtFile(name) {
+      if (name === "LICENSES.txt") return "MIT License\n";
+      throw new Error(`${name} is not built in tests`);
+    },
     pathSeparator: ":",
     process: { pid: process.pid, isAlive },
     stdin: {

@@ -1,8 +1,11 @@
-import { existsSync, readdirSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
+import { outlines } from "../../scripts/reference/outlines.ts";
 import { root } from "../lib/paths.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 const { chunks, packages } = (await import(
   pathToFileURL(join(root, "scripts", "chunks.mjs")).href
@@ -23,5 +26,36 @@ test.each([...new Set([...chunks, ...packages].map(([name]) => name))])(
   (name) => {
     const built = new RegExp(`^${name}-[a-z0-9]{8}\\.cjs$`);
     expect(readdirSync(join(root, "dist")).filter((file) => built.test(file))).toHaveLength(1);
+  },
+);
+
+/** Prints the files that a command line has loaded, when it ends. */
+const loading = `
+  const loaded = () => Object.keys(require.cache);
+  process.on("exit", () => process.stdout.write(JSON.stringify(loaded())));
+  require(${JSON.stringify(join(root, "dist", "main.cjs"))}).main(process.argv[1]);`;
+
+// What an error of usage loads is most of the time until it is printed.
+test.each([
+  ["kb", "lsit"],
+  ["kb", "dataset", "ls"],
+  ["kb", "create", "--nmae"],
+  ["kb", "create"],
+])("%s %s is rejected after at most 12 files and 200 kB", async (...line) => {
+  const words = line.filter((word) => word !== undefined);
+  const env = { KB_CONFIG_DIR: await temporaryDirectory(), KB_KEEP_ERRORS: "0", TZ: "UTC" };
+  const ran = spawnSync(process.execPath, ["-e", loading, ...words], { env, encoding: "utf8" });
+  expect(ran.status).toBe(2);
+  const files = JSON.parse(ran.stdout) as readonly string[];
+  const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0);
+  expect(files.length, files.join(" ")).toBeLessThanOrEqual(12);
+  expect(bytes).toBeLessThanOrEqual(200_000);
+});
+
+test.each(["kb", "wf"] as const)(
+  "the outlines of %s are those of its commands",
+  async (program) => {
+    const written = readFileSync(join(root, "dist", `commands-${program}.json`), "utf8");
+    expect(written).toBe(await outlines(program));
   },
 );

@@ -95,6 +95,8 @@ test("the package contains the programs and their documentation, in less than 3.
   const isCode = (path: string) => /^dist\/([a-z0-9.-]+\.cjs|library\/[\w-]+\.mjs)$/.test(path);
   expect(built.filter((path) => !isCode(path)).sort()).toEqual([
     "dist/LICENSES.txt",
+    "dist/commands-kb.json",
+    "dist/commands-wf.json",
     "dist/help-kb.txt",
     "dist/help-wf.txt",
     "dist/node-sqlite3-wasm.wasm",

@@ -213,7 +213,9 @@ export class SimulatedProcess {
       platform: "v20.19.0 simulator",
       cwd: "/home/user",
       binDirectory: undefined,
-      licenses: none("licenses"),
+      builtFile() {
+        throw new Error("a simulation has no built files");
+      },
       pathSeparator: ":",
       process: { pid: this.pid, isAlive: (pid) => machine.hasProcess(pid) },
       takeInterrupt: () => () => {},

@@ -5,9 +5,10 @@ import type { CliError } from "../../errors.ts";
 import { commandLine, shownLine } from "../../lib/command-line.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
-import { commandsOf } from "../parse/command-list.ts";
+import type { Host } from "../../host/host.ts";
+import { outlinesOf } from "../parse/command-list.ts";
 import { usageOf } from "../parse/command.ts";
-import type { Command } from "../parse/command.ts";
+import type { Command, CommandOutline } from "../parse/command.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
 import { flagsOf, ownFlags } from "../parse/shared-flags.ts";
 import { isVerb, meantCommand, nearWord, proposal } from "./matcher.ts";
@@ -18,7 +19,7 @@ interface Failure extends RejectedLine {
   /** What commander's message quotes: a flag or an argument. */
   readonly quoted: string;
   /** Those of the program. */
-  readonly commands: readonly Command[];
+  readonly commands: readonly CommandOutline[];
 }
 
 interface Explanation {
@@ -27,44 +28,55 @@ interface Explanation {
 }
 
 /** Commander's error codes in our words; none of its own sentences is printed. */
-const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> = {
+const explanations: Readonly<
+  Record<string, (failure: Failure) => Explanation | Promise<Explanation>>
+> = {
   "commander.unknownOption": unknownFlag,
   "commander.missingArgument": missingArgument,
   "commander.optionMissingArgument": missingValue,
   "commander.excessArguments": excessArguments,
 };
 
-const commandsFor = (program: string | undefined) => commandsOf(program === "wf" ? "wf" : "kb");
+const commandsFor = (program: string | undefined, host: Host) =>
+  outlinesOf(program === "wf" ? "wf" : "kb", host);
 
 /** The usage error for a line that cannot be parsed; it suggests the nearest valid words. */
-export async function lineError(problem: LineProblem): Promise<CliError> {
-  if ("word" in problem) return unknownCommand(problem);
+export async function lineError(problem: LineProblem, host: Host): Promise<CliError> {
+  if ("word" in problem) return unknownCommand(problem, host);
   const { error, program } = problem;
   // Only arguments can be words of another command.
   const isOfWords = error.code === "commander.excessArguments";
-  const commands = isOfWords ? await commandsFor(program) : [];
+  const commands = isOfWords ? await commandsFor(program, host) : [];
   const quoted = /'(.*)'/s.exec(error.message)?.[1] ?? "";
   const explain = explanations[error.code] ?? invalidLine;
-  const { message, hint } = explain({ ...problem, commands, quoted });
+  const { message, hint } = await explain({ ...problem, commands, quoted });
   return usage(message, hint);
 }
 
 type UnknownCommand = Exclude<LineProblem, RejectedLine>;
 
-async function unknownCommand({ word, group, known, rest }: UnknownCommand): Promise<CliError> {
+/** The error for a first word that no command of the program has. */
+export async function unknownWord(argv: readonly string[], host: Host): Promise<CliError> {
+  const [program = "kb", word = "", ...rest] = argv;
+  const known = (await commandsFor(program, host)).flatMap(({ words }) => words[1] ?? []);
+  return unknownCommand({ word, group: [program], known, rest }, host);
+}
+
+async function unknownCommand(
+  { word, group, known, rest }: UnknownCommand,
+  host: Host,
+): Promise<CliError> {
   const message = `unknown command ${JSON.stringify(word)} for ${group.join(" ")}`;
   const [program = "kb"] = group;
-  const commands = await commandsFor(program);
+  const commands = await commandsFor(program, host);
   const words = [word, ...rest];
-  const propose = (meant: Meant, of = commands) =>
-    usage(message, `did you mean ${proposal(meant, of)}?`);
+  const propose = async (meant: Meant) => usage(message, `did you mean ${await proposal(meant)}?`);
   const meant = meantCommand([...group, ...words], group.length, commands);
   if (meant) return propose(meant);
   if (group.length === 1) {
     const other = program === "kb" ? "wf" : "kb";
-    const others = await commandsFor(other);
-    const elsewhere = meantCommand([other, ...words], 1, others);
-    if (elsewhere) return propose(elsewhere, others);
+    const elsewhere = meantCommand([other, ...words], 1, await commandsFor(other, host));
+    if (elsewhere) return propose(elsewhere);
   }
   const near = nearWord(word, known);
   if (near !== undefined) {
@@ -84,13 +96,13 @@ async function unknownCommand({ word, group, known, rest }: UnknownCommand): Pro
 }
 
 /** Throws usage for an argument that is a verb of its group: `backup rm`, which would back up to `rm`, and `run list`. */
-export async function requireNoVerb(problem: UnknownCommand): Promise<void> {
+export async function requireNoVerb(problem: UnknownCommand, host: Host): Promise<void> {
   const { word, group, known } = problem;
-  const commands = await commandsFor(group[0]);
+  const commands = await commandsFor(group[0], host);
   const isMeant =
     (known.length > 0 && isVerb(word)) ||
     meantCommand([...group, word], group.length, commands) !== undefined;
-  if (isMeant) throw await unknownCommand(problem);
+  if (isMeant) throw await unknownCommand(problem, host);
 }
 
 const usageHint = ({ command, program }: Failure): string =>
@@ -143,7 +155,7 @@ function missingValue({ node, quoted }: Failure): Explanation {
 }
 
 /** Another command that takes these words, or the last argument as one text. */
-function excessArguments(failure: Failure): Explanation {
+async function excessArguments(failure: Failure): Promise<Explanation> {
   const { node, command, commands, words, program } = failure;
   const expected = node.registeredArguments.length;
   const message = `too many arguments: expected ${expected}, got ${node.args.length}`;
@@ -152,8 +164,8 @@ function excessArguments(failure: Failure): Explanation {
   const meant = meantCommand([...command.words, ...typed], command.words.length, commands);
   const last = command.positionals.at(-1);
   const isText = last && !last.variadic && isQuotable(command, last.name);
-  if (meant && meant.command !== command && program === meant.command.words[0])
-    return { message, hint: `did you mean ${proposal(meant, commands)}?` };
+  if (meant && program === meant.command.words[0])
+    return { message, hint: `did you mean ${await proposal(meant)}?` };
   if (node.opts()["json"] === true && node.args.length === expected + 1) {
     const line = commandLine(command.words.join(" "), node.args.slice(0, -1), {
       json: true,

@@ -2,17 +2,18 @@
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
 import { isRequired, flagOf, flagParams, placeholder } from "../parse/command.ts";
-import type { Command } from "../parse/command.ts";
+import { commandsOf } from "../parse/command-list.ts";
+import type { Command, CommandOutline } from "../parse/command.ts";
 import { shownLine } from "../../lib/command-line.ts";
 import { parseLine } from "../parse/parser.ts";
 import { groupsOfNouns, verbs } from "./known-words.ts";
 
 type Words = readonly string[];
-type Commands = readonly Command[];
+type Commands = readonly CommandOutline[];
 
 /** A command, and the words that follow it. */
 export interface Meant {
-  readonly command: Command;
+  readonly command: CommandOutline;
   readonly rest: Words;
 }
 
@@ -43,7 +44,7 @@ export function nearWord(word: string, known: Words): string | undefined {
 type Naming = "entry" | "exact" | "implied" | "last";
 
 /** The command that words name: by an entry, exactly, as the list or sheet of a noun, or by a word of one group alone. */
-function bestFor(words: Words, args: Words, commands: Commands): Command | undefined {
+function bestFor(words: Words, args: Words, commands: Commands): CommandOutline | undefined {
   const [program = "", ...spoken] = words.map(written);
   const readings = readingsOf(program, spoken);
   const isOne = (path: Words) => readings.some((each) => sameWords(each, path));
@@ -52,8 +53,8 @@ function bestFor(words: Words, args: Words, commands: Commands): Command | undef
     readings.some((each) => each.some(isSheet) && sameWords(each.filter(isNoSheet), path));
   const others = spoken.filter((word) => groupOf(program, word) !== "");
   const said = [spoken.join(" "), others.join(" ")];
-  const named: Record<Naming, Command[]> = { entry: [], exact: [], implied: [], last: [] };
-  const namingOf = (command: Command): Naming | undefined => {
+  const named: Record<Naming, CommandOutline[]> = { entry: [], exact: [], implied: [], last: [] };
+  const namingOf = (command: CommandOutline): Naming | undefined => {
     const { words: all, positionals, effect } = command;
     const path = all.slice(1);
     const last = path.at(-1) ?? "";
@@ -85,7 +86,7 @@ const written = (word: string): string =>
     .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /** The words of other programs for a command, one alone and in its group: `cp`, `doc cp`; several as they are. */
-const entriesOf = ({ words, meant }: Command): Words =>
+const entriesOf = ({ words, meant }: CommandOutline): Words =>
   meant.flatMap((word) =>
     word.includes(" ") ? [word] : [word, [...words.slice(1, -1), word].join(" ")],
   );
@@ -126,10 +127,10 @@ const sameWords = (one: Words, other: Words): boolean =>
   one.length === other.length && one.toSorted().join(" ") === other.toSorted().join(" ");
 
 /** The first command that takes so many arguments, or else the first. */
-const fitting = (commands: Commands, args: Words): Command | undefined =>
+const fitting = (commands: Commands, args: Words): CommandOutline | undefined =>
   commands.find((command) => takes(command, args.length)) ?? commands[0];
 
-function takes({ positionals }: Command, count: number): boolean {
+function takes({ positionals }: CommandOutline, count: number): boolean {
   const required = positionals.filter(({ optional }) => !optional).length;
   const isOpen = positionals.some(({ variadic }) => variadic);
   return count >= required && (isOpen || count <= positionals.length);
@@ -144,7 +145,10 @@ export const isVerb = (word: string): boolean =>
  * The line to type: the command with what followed, words in capitals for what is missing; its help where that
  * cannot be parsed.
  */
-export function proposal({ command, rest }: Meant, commands: Commands): string {
+export async function proposal({ command: { words }, rest }: Meant): Promise<string> {
+  const commands = await commandsOf(words[0] === "wf" ? "wf" : "kb", words[1]);
+  const command = commands.find((each) => each.words.join(" ") === words.join(" "));
+  if (!command) throw new Error(`no feature has ${words.join(" ")}`);
   const flagAt = rest.findIndex((word) => word.startsWith("-"));
   const args = flagAt === -1 ? rest : rest.slice(0, flagAt);
   const missing = command.positionals
@@ -165,7 +169,7 @@ const requiredFlags = (command: Command, rest: Words): Words =>
     return isRequired(param) && !isGiven ? [flag, value.toUpperCase()] : [];
   });
 
-function isValid(line: Words, commands: Commands): boolean {
+function isValid(line: Words, commands: readonly Command[]): boolean {
   try {
     const parsed = parseLine(line, commands);
     if (parsed.kind !== "run") return false;

@@ -4,9 +4,10 @@ import type { Feature } from "../../commands/task/command-spec.ts";
 import { kb } from "../../commands/kb.ts";
 import { sharedFeatures } from "../../commands/shared.ts";
 import { wf } from "../../commands/wf.ts";
-import { own } from "../../lib/json.ts";
+import type { Host } from "../../host/host.ts";
+import { attempt, own } from "../../lib/json.ts";
 import { commandOf } from "./command.ts";
-import type { Command } from "./command.ts";
+import type { Command, CommandOutline } from "./command.ts";
 
 const programs = { kb, wf };
 
@@ -43,6 +44,24 @@ export async function commandsOf(program: Program, word?: string): Promise<reado
   const shared = await commandsIn(sharedBy(program), word);
   const found = [...inOrder(own), ...shared];
   return found.length > 0 || word === undefined ? found : commandsOf(program);
+}
+
+/** Does a command of the program begin with this word? */
+export const isFirstWord = (program: Program, word: string): boolean =>
+  [...programs[program].features, ...sharedFeatures].some(({ words }) =>
+    words.split(" ").includes(word),
+  );
+
+/** The file with the outlines of a program's commands. */
+export const outlineFile = (program: Program): string => `commands-${program}.json`;
+
+/** The outlines of all commands of a program: as the build wrote them, or else from the features. */
+export async function outlinesOf(
+  program: Program,
+  { builtFile }: Pick<Host, "builtFile">,
+): Promise<readonly CommandOutline[]> {
+  const built = attempt(() => builtFile(outlineFile(program)));
+  return built === undefined ? commandsOf(program) : (JSON.parse(built) as CommandOutline[]);
 }
 
 /** The commands of features that start with a word, or all of them without one. */

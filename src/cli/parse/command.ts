@@ -41,6 +41,11 @@ export interface Command {
   readonly task?: Task | undefined;
 }
 
+/** What shows which command a line means. The build writes it, so that an unknown word loads no feature. */
+export interface CommandOutline extends Pick<Command, "words" | "meant" | "effect"> {
+  readonly positionals: readonly Pick<Positional, "variadic" | "optional">[];
+}
+
 /** Reads the `command` text of a row or task: `kb doc delete <kb> <doc...>`; `[x]` is optional. */
 export function commandOf(spec: AnyOperation | Task): Command {
   const task = "load" in spec ? spec : undefined;
@@ -152,6 +157,9 @@ const aliases: Readonly<Record<string, readonly string[]>> = {
   ls: ["list"],
   rm: ["delete", "remove"],
 };
+
+/** Is it a word of other programs that may stand for ours? */
+export const isAlias = (word: string): boolean => own(aliases, word) !== undefined;
 
 /** The word below a path that a word stands for: itself, or `delete` for `rm`; undefined for others. */
 export const wordBelow = (
