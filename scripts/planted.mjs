@@ -25,11 +25,18 @@ const TIMEOUT_MS = 120_000;
 
 const [{ test: quick }] = config.test.projects;
 
-/** A project of vitest: these test files, with the code that `transform` changes. */
+/** A project of vitest: these test files with all rows of their tables, and the code that `transform` changes. */
 const projectOf = (name, tests, transform) => ({
   plugins: [{ name: "plant", enforce: "pre", transform }],
   root,
-  test: { ...quick, name, include: tests, exclude: [], testTimeout: TIMEOUT_MS },
+  test: {
+    ...quick,
+    name,
+    include: tests,
+    exclude: [],
+    env: { TEST_ROWS: "all" },
+    testTimeout: TIMEOUT_MS,
+  },
 });
 
 /** Runs test files of projects; resolves with the tests by the name of the project. */

@@ -77,7 +77,7 @@ const foreign = [...groups].flatMap((group) => {
   return known.map((word) => `${group} ${word} a.md`);
 });
 
-test.each(sampled(9, foreign))("%s: what a hint proposes can be parsed", async (line) => {
+test.each(sampled(18, foreign))("%s: what a hint proposes can be parsed", async (line) => {
   const { err } = await cli(line.split(" "));
   for (const words of hintedCommands(err.replaceAll(/\n +/g, " "))) {
     const { kind } = parseLine(

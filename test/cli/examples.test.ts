@@ -14,4 +14,4 @@ test.each(exceptions.map((pattern) => [pattern]))(
 );
 
 // Of every second command the first; all of them: test/long/examples.test.ts.
-test.each(sampled(12, await examplesOf(1)))("%s", checkExample);
+test.each(sampled(24, await examplesOf(1)))("%s", checkExample);

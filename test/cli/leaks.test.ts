@@ -243,7 +243,7 @@ const lines: readonly (readonly [source: string, typeof kbLines])[] = [
   ["lower environment", kbLines],
 ];
 
-test.each(sampled(4, lines))(
+test.each(sampled(8, lines))(
   "keys from the %s do not leak into output or files",
   async (name, lines) => {
     const { run, found } = await machine(sources[name] ?? {});
@@ -289,7 +289,7 @@ const echoes = [
   ...Object.keys(spellings).map((how) => ["a message", how] as const),
 ];
 
-test.each(sampled(4, echoes))(
+test.each(sampled(8, echoes))(
   "a key echoed in %s, %s, is not printed or written",
   async (place, how) => {
     const server = await rawServer([
@@ -326,7 +326,7 @@ const echoing = (key: string) => {
   });
 };
 
-test.each(sampled(4, Object.entries(spellings)))(
+test.each(sampled(8, Object.entries(spellings)))(
   "a key in the events of a run, %s, does not leak into recordings, reports or messages",
   async (_, spell) => {
     const events = echoing(spell(markedKey("app", "Echoed")));
@@ -410,7 +410,7 @@ const noKeys: readonly (readonly [string, string, number])[] = [
   ["two lines", `${markedKey("dataset", "Env")}\nKB_BASE_URL=x`, 2],
 ];
 
-test.each(sampled(4, noKeys))(
+test.each(sampled(8, noKeys))(
   "%s in place of a key, from every source, does not leak",
   async (_, key, exit) => {
     const server = await rawServer([

@@ -8,7 +8,7 @@ export interface HeldClock extends Clock {
 
 /** A delay of a fault that ends when the test says so: `POST /datasets delay=1h`. */
 export const held = "delay=1h";
-const HELD_MS = 60 * 60_000;
+export const HELD_MS = 60 * 60_000;
 
 /** Wraps a clock: the delays of `held` wait for `pass`, in the order of the requests. */
 export function heldClock(clock: Clock): HeldClock {

@@ -346,7 +346,7 @@ const prints = printing.flatMap(({ operation: id, cases: [first] }) =>
   formats.map((format) => ({ id, first, format })),
 );
 
-test.each(sampled(10, prints))(
+test.each(sampled(20, prints))(
   "prints the response of $id as $format",
   async ({ id, first, format }) => {
     const one = { name: `${id} 1`, line: [], request: { method: "", path: "" }, ...first };
@@ -458,7 +458,7 @@ const wrongLines = commands
       ),
   );
 
-test.each(sampled(10, wrongLines))(
+test.each(sampled(20, wrongLines))(
   "rejects $title and sends nothing",
   async ({ command, name, label, value }) => {
     const flags = flagParams(command).flatMap(([each, param]) => {

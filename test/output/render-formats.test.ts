@@ -17,6 +17,7 @@ import { checkStyle, explainedColumns, render } from "../../src/output/print/pri
 import type { Style } from "../../src/output/print/print.ts";
 import { widthOf } from "../../src/output/display-width.ts";
 import { arriving, collecting, plain, printed } from "../lib/printed.ts";
+import { sampled } from "../lib/sampled.ts";
 import { turns } from "../lib/turns.ts";
 
 interface Book {
@@ -578,7 +579,8 @@ test("no line of a grid is wider than the terminal, from 20 to 200 columns", asy
       author: { name: "e\u0301".repeat(150) },
     },
   ];
-  for (let terminal = 20; terminal <= 200; terminal++) {
+  const widths = Array.from({ length: 181 }, (_, at) => 20 + at);
+  for (const terminal of sampled(6, widths)) {
     for (const format of ["grid", "wide"] as const) {
       const text = await printed(books, awkward, { format }, { terminal });
       const lines = text.split("\n");

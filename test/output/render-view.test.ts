@@ -13,6 +13,7 @@ import { widthOf } from "../../src/output/display-width.ts";
 import { manualClock } from "../lib/manual-clock.ts";
 import { plain } from "../lib/printed.ts";
 import { bodyText, exchanges } from "../lib/recordings.ts";
+import { sampled } from "../lib/sampled.ts";
 import { terminalOf } from "../lib/terminal.ts";
 
 /** A step while a run is followed: an event, or another action. */
@@ -531,7 +532,7 @@ const recordings = exchanges.filter((each) => bodyText(each).includes('"workflow
 const timeless = (lines: readonly string[]) =>
   lines.map((line) => line.replace(/ +\d+(\.\d)? s /, " 1s "));
 
-test.each(recordings)(
+test.each(sampled(4, recordings))(
   "$name: the number of redraws does not change the result",
   async ({ name }) => {
     const quiet = await followed({ columns: 34 }).run(recorded(name));

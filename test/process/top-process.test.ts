@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { fastClock } from "../lib/fast-clock.ts";
+import { HELD_MS, heldClock } from "../lib/held-clock.ts";
 import { commandOnPty, onPty } from "../lib/pty.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { bin } from "../lib/shell.ts";
@@ -9,12 +11,15 @@ import { temporaryDirectory } from "../lib/support.ts";
 /** A sandbox of its own, whose runs are shown on a terminal. */
 async function place() {
   const folder = await temporaryDirectory();
-  const sandbox = await testSandbox({ speed: 1 });
+  const clock = heldClock(fastClock(1));
+  const sandbox = await testSandbox({ clock });
   const env = { HOME: folder, NO_COLOR: "1", ...sandbox.env };
   return {
     folder,
     sandbox,
     env,
+    /** Lets a run of `slow` that began with `untilPassed` end. */
+    pass: () => clock.pass(1),
     top: (app: string, more: Readonly<Record<string, string>> = {}) =>
       onPty("wf", ["--app", app, "top"], { ...env, ...more }),
     async start(app: string, ...inputs: readonly string[]) {
@@ -25,12 +30,15 @@ async function place() {
   };
 }
 
+/** A run of the application `slow` continues only when the test says so. */
+const untilPassed = `seconds=${HELD_MS / 1000}`;
+
 /** The cursor, the normal screen, and the cursor again if there was a spinner. */
 const normalScreen = /<\[\?25h<\[\?1049l(<\[\?25h)?$/;
 
 test.concurrent("runs are listed with their nodes, followed and left by keys, at 80 and 40 columns", async () => {
   const { start, top } = await place();
-  const runs = [await start("slow", "seconds=30"), await start("slow", "seconds=30")];
+  const runs = [await start("slow", untilPassed), await start("slow", untilPassed)];
   const screen = top("slow");
   await screen.shows(/^> {2}running +\d:\d\d {2}Wait .*\n {3}running +\d:\d\d {2}Wait /m);
   await screen.shows(/^up\/down select {2}f follow {2}a answer {2}o open {2}\? keys {2}q quit$/m);
@@ -51,11 +59,13 @@ test.concurrent("runs are listed with their nodes, followed and left by keys, at
 });
 
 test.concurrent("a followed run stays on the screen when it has ended", async () => {
-  const { start, top } = await place();
-  const id = await start("slow", "seconds=6");
+  const { pass, start, top } = await place();
+  const id = await start("slow", untilPassed);
   const screen = top("slow");
   await screen.shows(new RegExp(`^> {2}running .* Wait .*${id.slice(0, 8)}`, "m"));
   screen.type("f");
+  await screen.shows(new RegExp(`^Run ${id} running\n`, "m"));
+  pass();
   await screen.shows(new RegExp(`^Run ${id} succeeded\n(.*\n)+succeeded .*End$`, "m"));
   screen.type("qq");
   expect(await screen.exit).toBe(0);

@@ -17,6 +17,7 @@ import {
   unversioned,
 } from "../lib/replay.ts";
 import { recordedFiles } from "../lib/recordings.ts";
+import { sampled } from "../lib/sampled.ts";
 
 const buildDefect = "a defect of the recorded build; a fault such as status=500 imitates it";
 
@@ -239,7 +240,7 @@ const all = scenes.knowledge.map((files) => ({
 
 const replayable = all.filter(({ exchanges }) => exchanges.some(({ why }) => why === asked));
 
-describe.each(replayable)("$name", ({ version, models, exchanges }) => {
+describe.each(sampled(4, replayable))("$name", ({ version, models, exchanges }) => {
   beforeAll(async () => {
     clock = manualClock();
     ids = new Map();

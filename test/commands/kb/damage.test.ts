@@ -176,7 +176,7 @@ const differences: readonly Damage[] = [
   ],
 ];
 
-test.each(sampled(6, differences))("verify --chunks finds that %s", async (_, form, damage) => {
+test.each(sampled(12, differences))("verify --chunks finds that %s", async (_, form, damage) => {
   await copied(form);
   const verify = ["verify", join(home, form), `name:${name}`, "--chunks"];
   expect((await kb(...verify)).exit, "an undamaged copy").toBe(0);
@@ -355,7 +355,7 @@ async function marked(document: string, values: Readonly<Record<string, string>>
   await done("api", "POST", `/datasets/${id}/documents/metadata`, "--input", body);
 }
 
-test.each(sampled(4, problems))(
+test.each(sampled(8, problems))(
   "check finds %s %s: %s",
   async (problem, document, _, form, damage) => {
     await copied(form);

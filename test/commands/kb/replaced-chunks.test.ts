@@ -79,7 +79,7 @@ const moments = unfinished.flatMap((status) =>
 );
 
 describe("kb heal keeps the chunks of a document that is", () => {
-  test.each(sampled(13, moments))("%s, one %s", async (status, change) => {
+  test.each(sampled(26, moments))("%s, one %s", async (status, change) => {
     const name = `Heal ${status} ${change}`;
     await changedBase(name, change);
     const before = await chunksOf(name);
@@ -128,7 +128,7 @@ describe("kb heal keeps the chunks of a document that is", () => {
   );
 });
 
-test.each(sampled(6, unfinished))(
+test.each(sampled(12, unfinished))(
   "a document that is %s is not replaced if its chunks cannot be read",
   async (status) => {
     const name = `Unread ${status}`;
@@ -255,7 +255,7 @@ describe("a command that replaces one document names the chunks that it loses", 
       (status) => [command as keyof typeof replacing, status] as const,
     ),
   );
-  test.each(sampled(9, rows))("kb %s while it is %s", async (command, status) => {
+  test.each(sampled(18, rows))("kb %s while it is %s", async (command, status) => {
     const name = `${command} ${status}`;
     const change = (Object.keys(changes) as Change[])[name.length % 4] as Change;
     const named = changes[change][1];

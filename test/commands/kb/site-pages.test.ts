@@ -61,7 +61,7 @@ describe("an index of sitemaps", () => {
     ["is nested", "/b.xml", html("<a>".repeat(101)), "too many levels"],
     ["is on another host", "http://127.0.0.1:9/b.xml", status(404), "leads to another host"],
   ];
-  test.each(sampled(4, rows))(
+  test.each(sampled(8, rows))(
     "one of which %s: the others are read, and nothing is deleted",
     async (...row) => {
       const [, child, answer, problem] = row;
@@ -132,7 +132,7 @@ describe("redirects", () => {
       { "g.md": "1", "g/index.md": "2" },
     ],
   ];
-  test.each(sampled(3, rows))(
+  test.each(sampled(6, rows))(
     "%s: one document for each page",
     async (_, answers, listed, documents) => {
       for (const [path, answer] of Object.entries(answers)) site.set(path, answer);

@@ -72,8 +72,9 @@ tests:
   sandbox.sandbox.setFaults(faults.map(parseFault));
   const line = ["wf", "test", "run", join(folder, "suite.yaml"), "--concurrency", "1"];
   const ran = await sandbox.cli([...line, "-o", "jsonl"], { env, folder });
-  expect(ran.out, ran.err).not.toBe("");
-  return { ...ran, rows: rowsOf(ran.out) };
+  const rows = rowsOf(ran.out);
+  expect(rows, ran.err).toHaveLength(3);
+  return { ...ran, rows };
 }
 const messages = () => sandbox.seen.filter(({ path }) => path === "/v1/chat-messages").length;
 
