@@ -38,7 +38,6 @@ export const chunks = [
   ["kb-rows", ["metadata", "pipeline", "tags"].map(rowsOf)],
   ["wf-rows", ["annotations", "apps", "chats", "files", "forms", "workflows"].map(rowsOf)],
   ["help", ["cli/help/topic.ts"]],
-  ["print-error", ["cli/errors/error-text.ts", "cli/errors/line-error.ts"]],
   ["execute", ["cli/execute/execute.ts", "config/"]],
   ["client", ["api/send.ts", "api/response.ts"]],
   ["output", ["output/print/print.ts"]],

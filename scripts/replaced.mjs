@@ -7,6 +7,9 @@ const widths = fileURLToPath(new URL("../src/output/text-width.ts", import.meta.
 export const replaced = [
   // We send HTTP/1.1: HTTP/2, TLS and cryptography would be loaded for plain HTTP as well, 30 ms.
   ["./client-h2.js", "/undici/lib/dispatcher/client.js", "() => { throw Error('HTTP/2'); }"],
+  // For subcommands that are separate programs, it loads sockets and streams at each start: 5 ms, twice that on
+  // a busy machine.
+  ["node:child_process", "/commander/lib/command.js", "{}"],
   // It listens to twenty signals from its import on, and raises each one again: Ctrl-C would count twice, and a
   // limit on the size of files would kill the process. src/host/node-files.ts removes temporary files itself.
   ["when-exit", "/atomically/dist/utils/temp.js", "() => {}"],

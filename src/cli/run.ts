@@ -2,8 +2,12 @@ import type { Host, RawHost } from "../host/host.ts";
 import { CliError, diskProblem, lastLine } from "../errors.ts";
 import { withWrite } from "../output/style.ts";
 import { visible } from "../output/display-width.ts";
+import { wrapMessage } from "../output/table/text-lines.ts";
 import { newSecrets, withoutKeys } from "../redact/keys.ts";
 import { versionLine } from "../lib/version.ts";
+import { printError, scopeIn, toCliError, withScope } from "./errors/error-text.ts";
+import { lineError, requireNoVerb, unknownWord } from "./errors/line-error.ts";
+import { logError } from "./errors/log-error.ts";
 import { commandsOf, isFirstWord } from "./parse/command-list.ts";
 import { takesEach } from "./parse/shared-flags.ts";
 import type { Globals } from "./parse/shared-flags.ts";
@@ -21,7 +25,7 @@ interface Reported {
 
 /**
  * Runs a command line (`["kb", "create", "Handbook"]`) and returns the exit code. Never throws, never
- * exits the process. Parts that only some commands need are loaded on demand.
+ * exits the process.
  */
 export async function run(argv: readonly string[], rawHost: RawHost): Promise<number> {
   const host = withRedaction(rawHost);
@@ -44,7 +48,6 @@ async function report(
   host: Host,
   { globals, requests }: Reported,
 ): Promise<number> {
-  const { printError, scopeIn, toCliError, withScope } = await import("./errors/error-text.ts");
   const failure = await withScope(toCliError(error, Object.values(host.directories)), {
     globals: globals ?? scopeIn(argv),
     names: requests.names,
@@ -52,50 +55,42 @@ async function report(
   await printError(failure, { argv, globals: globals ?? {} }, requests, host);
   // The error of a wrong command line needs no report.
   if (requests.count > 0 || failure.info.code === "bug") {
-    // It is printed: where descriptors end here, it must not be printed once more.
-    const log = await import("./errors/log-error.ts").catch(() => undefined);
-    await log?.logError(failure, argv, requests, host);
+    await logError(failure, argv, requests, host);
   }
   return failure.exit;
 }
 
+/** What a line may end without, or does not need: together 40 ms. */
+const parts = {
+  help: () => import("./help/topic.ts"),
+  complete: () => import("./complete/complete.ts"),
+  batch: () => import("./batch/batch.ts"),
+  execute: () => import("./execute/execute.ts"),
+};
+
 async function runLine(argv: readonly string[], host: Host, reported: Reported): Promise<void> {
   const program = argv[0] === "wf" ? "wf" : "kb";
-  if (isUnknown(argv, program)) {
-    const { unknownWord } = await import("./errors/line-error.ts");
-    throw await unknownWord(argv, host);
-  }
+  if (isUnknown(argv, program)) throw await unknownWord(argv, host);
   const commands = await commandsOf(program, argv[1]);
-  if (argv[1] === "help") {
-    const { showHelpTopic } = await import("./help/topic.ts");
-    return showHelpTopic(argv, commands, host);
-  }
+  if (argv[1] === "help") return (await parts.help()).showHelpTopic(argv, commands, host);
   if (argv[1] === "--licenses") return host.stdout.write(host.builtFile("LICENSES.txt"));
   if (argv[1] === "__complete") {
-    const { completions } = await import("./complete/complete.ts");
+    const { completions } = await parts.complete();
     const typed = argv.slice(argv[2] === "--" ? 3 : 2);
     return host.stdout.write(await completions(program, typed, commands, host));
   }
-  const batch = hasEachFlag(argv) ? await import("./batch/batch.ts") : undefined;
+  const batch = hasEachFlag(argv) ? await parts.batch() : undefined;
   const parsed = parseLine(argv, batch?.overRows(commands) ?? commands);
   if (parsed.kind === "version") {
     return host.stdout.write(versionLine(program, host.platform));
   }
-  if (parsed.kind === "help") {
-    const { showHelp } = await import("./help/topic.ts");
-    return showHelp(program, parsed, commands, host);
-  }
-  if (parsed.kind === "invalid") {
-    const { lineError } = await import("./errors/line-error.ts");
-    throw await lineError(parsed.problem, host);
-  }
+  if (parsed.kind === "help") return (await parts.help()).showHelp(program, parsed, commands, host);
+  if (parsed.kind === "invalid") throw await lineError(parsed.problem, host);
   await requireMeant(parsed, commands, host);
   reported.globals = parsed.globals;
   // Some tasks have a flag --each of their own.
   const execute =
-    batch && takesEach(parsed.command)
-      ? batch.executeBatch
-      : (await import("./execute/execute.ts")).execute;
+    batch && takesEach(parsed.command) ? batch.executeBatch : (await parts.execute()).execute;
   await execute(parsed, { ...host, prompt: sanitizedPrompt(host) }, reported.requests);
 }
 
@@ -126,7 +121,6 @@ async function requireMeant(
   if (!mayBeWord && !lacksName) return;
   const [, ...others] = positionals.flatMap((each) => typed[each.name] ?? []);
   const rest = others.filter((each) => typeof each === "string");
-  const { requireNoVerb } = await import("./errors/line-error.ts");
   await requireNoVerb({ word, group, known, rest }, host);
 }
 
@@ -140,7 +134,6 @@ function hasEachFlag(argv: readonly string[]): boolean {
 const sanitizedPrompt =
   (host: Host): Host["prompt"] =>
   async (question, options) => {
-    const { wrapMessage } = await import("../output/table/text-lines.ts");
     return host.prompt(wrapMessage(visible(question), host.stderr.columns), options);
   };
 

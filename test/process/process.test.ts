@@ -240,7 +240,7 @@ test.each([
   ["kb --help", []],
   ["kb create -h", []],
   ["wf logs export --help", []],
-  ["kb create --nmae x", ["core", "knowledge", "print-error"]],
+  ["kb create --nmae x", ["core", "knowledge"]],
   ["kb create A --dry-run", ["core", "knowledge", "execute"]],
 ])("%s loads only the entry and %j, and no slow module of Node", async (line, wanted) => {
   const files = await loaded(line.split(" "));

@@ -30,7 +30,7 @@ import type { Command } from "../parse/command.ts";
 import { extraBody } from "../parse/input.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import { asksForBackup, takesEach } from "../parse/shared-flags.ts";
-import { lookupOf } from "../resolve/resolve-input.ts";
+import { lookupOf, names } from "../resolve/resolve-input.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { ended, rowSources, sendRows, failedRows } from "./each-line.ts";
 import type { NamedOutcome, RowOutcome, RowSteps } from "./each-line.ts";
@@ -179,7 +179,7 @@ async function attempt(
     const noun = row.creates;
     if (globals.ifNotExists && noun !== undefined && isAlreadyExists(error)) {
       const name = `name:${String(input["name"])}`;
-      const { resolveName } = await import("../../resolve/resolve-names.ts");
+      const { resolveName } = await names();
       const { id } = await resolveName(noun, name, input, lookupOf(session));
       return ended(number, "skipped", id);
     }

@@ -1,12 +1,12 @@
 import type { Host } from "../../host/host.ts";
 import { abortError, usage } from "../../errors.ts";
 import type { ConfirmOptions } from "../../commands/task/command-spec.ts";
+import { wrapMessage } from "../../output/table/text-lines.ts";
 import { visible } from "../../output/display-width.ts";
 import type { Options } from "../parse/options.ts";
 
 /** Writes a message to stderr; text of a server cannot add another line. */
 export async function writeLine(text: string, host: Host): Promise<void> {
-  const { wrapMessage } = await import("../../output/table/text-lines.ts");
   await host.stderr.write(`${wrapMessage(visible(text), host.stderr.columns)}\n`);
 }
 

@@ -29,6 +29,7 @@ import {
   withNamesIn,
 } from "./command-texts.ts";
 import { commandValues, itemsOf, withEnding, withSideEffect } from "./row-values.ts";
+import { commandRunner } from "./run-command.ts";
 import { openSession, withTimeLimit } from "./session.ts";
 import type { Session } from "./session.ts";
 import { shellQuote } from "../../lib/command-line.ts";
@@ -60,10 +61,7 @@ export async function execute(
       start: startText(command, typed, options),
     }),
   );
-  const commands = async () => {
-    const { commandRunner } = await import("./run-command.ts");
-    return commandRunner(command, globals, plainHost);
-  };
+  const commands = () => Promise.resolve(commandRunner(command, globals, plainHost));
   const session = openSession({ command, typed, options, host, progress: bar.update, log });
   try {
     const shared = wantsRedraw(host, host.stdout) ? { terminal } : {};

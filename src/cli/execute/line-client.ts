@@ -12,6 +12,7 @@ import { bytesOf } from "../../lib/collect.ts";
 import { commandLine, mapCommands } from "../../lib/command-line.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { maskKey } from "../../redact/keys.ts";
+import { toCliError } from "../errors/error-text.ts";
 import { flagOf, type Command } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
 import { curlText, MAX_ATTEMPTS, type Attempt, type RequestLog } from "../trace/request-log.ts";
@@ -40,9 +41,8 @@ export function openClient(line: ClientLine): { readonly api: ApiClient; close()
   const kind = command.key ?? "app";
   const startedAt = verbosity === 0 ? 0 : host.now().getTime();
   let wireTrace: WireTrace | undefined;
-  // Loaded when the first request is sent with -v.
   const traced: ClientSetup["onExchange"] = async (outgoing, send) => {
-    const { WireTrace: Trace } = await import("../trace/wire-log.ts");
+    const { WireTrace: Trace } = await import("../trace/wire-log.ts"); // 10 ms that only -v needs
     // A sign-in has its own address and key, so it works with settings that are wrong.
     const resolved = await settings().catch(() => undefined);
     wireTrace ??= new Trace(verbosity, resolved, startedAt, host);
@@ -149,8 +149,7 @@ async function requestJson(request: HttpRequest, maskedKey: string, host: Host):
 async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
   if (bytes) return new Blob([...bytePieces(bytes as Uint8Array<ArrayBuffer>)], { type }); // never a shared buffer
   if (path === "-") return new Blob([await bytesOf(host.stdin.bytes())], { type });
-  return host.files.blob(path, type).catch(async (error: unknown) => {
-    const { toCliError } = await import("../errors/error-text.ts");
+  return host.files.blob(path, type).catch((error: unknown) => {
     throw toCliError(error);
   });
 }

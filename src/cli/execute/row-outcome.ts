@@ -8,7 +8,7 @@ import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { lookupOf } from "../resolve/resolve-input.ts";
+import { lookupOf, names } from "../resolve/resolve-input.ts";
 import type { Session } from "./session.ts";
 
 /** The ID in a response, where `-o name` finds it. */
@@ -85,7 +85,7 @@ export async function existingObject(
 ): Promise<unknown> {
   const noun = command.row?.creates;
   if (noun === undefined) throw error;
-  const { resolveName } = await import("../../resolve/resolve-names.ts");
+  const { resolveName } = await names();
   const name = `name:${String(ids["name"])}`;
   const { object } = await resolveName(noun, name, ids, lookupOf(session));
   const different = isObject(object)

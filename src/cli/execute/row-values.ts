@@ -5,6 +5,7 @@ import { Rows } from "../../lib/collect.ts";
 import { isObject } from "../../lib/json.ts";
 import { isList } from "../../operations/operation.ts";
 import { newCounter } from "../../api/pages.ts";
+import { forEachItem } from "../../commands/batch/index.ts";
 import type { Ending, EngineTools } from "../../commands/task/command-spec.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { rulesOf } from "../parse/command-list.ts";
@@ -93,8 +94,7 @@ async function withAnswers(run: CheckedCommand): Promise<CheckedCommand> {
   const { dryRun, terminal } = session.context.options;
   const rules = rulesOf(command);
   if (!rules?.ask || extra) return run;
-  // A script that stores the ID of what it creates must not wait for an answer. `input` is read last:
-  // it opens stdin, which takes 2 ms.
+  // A script that stores the ID of what it creates must not wait for an answer. `input` is read last: it opens stdin.
   if (!terminal || dryRun || options.globals.ifNotExists || !options.input) return run;
   return { ...run, input: await rules.ask(input, session.context) };
 }
@@ -154,7 +154,6 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): RunValues {
   const { command, options } = session;
   const last = command.positionals.at(-1);
   if (!last) return;
-  const { forEachItem } = await import("../../commands/batch/index.ts");
   const lookup = lookupOf(session);
   const shared = await resolvedInput(command, { ...input, [last.name]: undefined }, lookup);
   const items: ({ readonly name: string } & ({ ids: Values } | { error: CliError }))[] = [];

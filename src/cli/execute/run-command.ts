@@ -8,6 +8,7 @@ import type {
   CommandRunner,
 } from "../../commands/task/command-runner.ts";
 import type { Context, EngineTools } from "../../commands/task/command-spec.ts";
+import { settingsFor } from "../../config/settings.ts";
 import { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { inBatches } from "../../lib/collect.ts";
@@ -62,7 +63,6 @@ export function commandRunner(
       return { context: session.context, notices, close };
     },
     async settings() {
-      const { settingsFor } = await import("../../config/settings.ts");
       const { readOnly, apps, app } = await settingsFor(globals, host, { key: outer.key });
       return { readOnly: readOnly.value === true, apps, app: app.value };
     },

@@ -14,9 +14,10 @@ import type { Command } from "../parse/command.ts";
 import { bufferingReason, rowLimits, timeStyleFor, timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { TypedLine } from "../parse/values.ts";
-import { lookupOf } from "../resolve/resolve-input.ts";
+import { lookupOf, names } from "../resolve/resolve-input.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
+import { inScope } from "../errors/error-text.ts";
 import { confirm, writeLine } from "./confirm.ts";
 import { openClient } from "./line-client.ts";
 
@@ -74,7 +75,7 @@ export function openSession(opening: Opening): Session {
     api: client.api,
     ...messages,
     async resolveId(noun, text) {
-      const { resolveName } = await import("../../resolve/resolve-names.ts");
+      const { resolveName } = await names();
       return (await resolveName(noun, text, {}, lookupOf(session))).id;
     },
     enteredName: (id) => log.names.get(id) ?? id,
@@ -156,7 +157,6 @@ function messagesOf(
   { names }: RequestLog,
 ): Pick<Context, "trace" | "notice" | "promptLine"> {
   const promptLine = async (text: string) => {
-    const { inScope } = await import("../errors/error-text.ts");
     await writeLine(await inScope(text, { globals, names }), host);
   };
   return {

@@ -1,3 +1,6 @@
+import { topicText } from "./topics.ts";
+import { meantCommand } from "../errors/matcher.ts";
+import { commandTree, compactTree, helpTree, topicTree } from "./json.ts";
 import { CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
@@ -41,10 +44,8 @@ export async function showHelpTopic(
   const [word = "", ...others] = words;
   const topic = topicNames.find((name) => name === word);
   if (topic && others.length === 0) {
-    const { topicText } = await import("./topics.ts");
     const text = await topicText(topic, style.width);
     if (!isJson) return host.stdout.write(text);
-    const { topicTree } = await import("./json.ts");
     return host.stdout.write(`${JSON.stringify(topicTree(program, topic, text), null, 2)}\n`);
   }
   const below = commandsBelow([program, ...words], commands);
@@ -61,7 +62,6 @@ async function jsonText(
   commands: readonly Command[],
   compact: boolean,
 ): Promise<string> {
-  const { commandTree, compactTree, helpTree } = await import("./json.ts");
   if (compact) return JSON.stringify(compactTree(program, commands));
   const exact = commands.find(({ words }) => words.length === path.length + 1);
   const tree = exact && path.length > 0 ? commandTree(exact) : helpTree(program, commands);
@@ -74,7 +74,6 @@ async function unknownTopic(
   commands: readonly Command[],
 ): Promise<CliError> {
   const [first = ""] = words;
-  const { meantCommand } = await import("../errors/matcher.ts");
   const command = meantCommand([program, ...words], 1, commands)?.command;
   const known = [...topicNames, ...new Set(commands.map((command) => command.words[1] ?? ""))];
   const near = didYouMean(first, known);

@@ -47,7 +47,7 @@ export function optionsFor(globals: Globals, host: Host): Options {
         !isOn(env("KB_NO_INPUT")) &&
         !isOn(env("CI")) &&
         host.stderr.isTTY &&
-        host.stdin.isTTY // last, because opening it takes 5 ms
+        host.stdin.isTTY // last, because this opens it
       );
     },
     retries: wholeNumber(

@@ -208,7 +208,7 @@ function requireValue(flag: Flag, line: readonly string[], all: readonly Flag[])
 }
 
 /**
- * The flags that a line may name: commander takes 0.5 ms to add all those of a command. A flag and its
+ * The flags that a line may name, of all those that a command has. A flag and its
  * `--no-` form come together, because commander sets a default for one without the other.
  */
 function namedIn<F extends Flag>(line: readonly string[], flags: readonly F[]): F[] {

@@ -5,6 +5,7 @@ import { secondsMeant } from "../../lib/times.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own, stringifyJson, parseJson } from "../../lib/json.ts";
 import { isFileName, isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
+import { parseYaml } from "../../lib/formats/yaml.ts";
 import type { PathFacts } from "../../commands/task/command-rules.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
@@ -250,7 +251,6 @@ async function jsonValue(
 }
 
 async function yamlIn(label: string, path: string, sources: Sources): Promise<unknown> {
-  const { parseYaml } = await import("../../lib/formats/yaml.ts");
   const source = await sources.text(path).catch((error: unknown) => {
     throw error instanceof CliError ? error.with({}, `${label}: ${error.message}`) : error;
   });

@@ -13,6 +13,9 @@ import { helpHint } from "../parse/input.ts";
 import type { Lookup } from "../../resolve/listings.ts";
 import type { Resolved } from "../../resolve/resolve-names.ts";
 
+/** What looks names up: with the list operations of both programs, 15 ms that whole IDs save. */
+export const names = () => import("../../resolve/resolve-names.ts");
+
 type ResolvedRefs = Map<Noun | ListedNoun, Resolved>;
 
 /**
@@ -35,7 +38,7 @@ export async function resolvedInput(
   const object = async (noun: Noun) => {
     const found = behind.get(noun);
     if (!found) return undefined;
-    const { objectOf } = await import("../../resolve/resolve-names.ts");
+    const { objectOf } = await names();
     found.object = await objectOf(noun, found, known, lookup);
     return isObject(found.object) ? found.object : undefined;
   };
@@ -60,8 +63,7 @@ async function resolveRefs(
     return isWhole ? [] : [{ name, value, noun: named, checked: mustExist && noun }];
   });
   if (refs.length === 0) return;
-  // Loaded on demand: it imports the list operations of both programs.
-  const { requireKnown, resolveName } = await import("../../resolve/resolve-names.ts");
+  const { requireKnown, resolveName } = await names();
   for (const { name, value, noun, checked } of refs) {
     const ids: string[] = [];
     const unseen: string[] = [];
