@@ -59,8 +59,7 @@ const oneFile = (bytes: Uint8Array): Files =>
 /** A context with one file. */
 const contextOf = (bytes: Uint8Array): Context =>
   ({
-    host: { files: oneFile(bytes) },
-    signal: new AbortController().signal,
+    host: { files: oneFile(bytes), signal: new AbortController().signal },
     notice: () => Promise.resolve(),
   }) as unknown as Context; // the same
 
