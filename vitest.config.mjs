@@ -39,7 +39,7 @@ const rare = [
   "test/process/{children,connections,fuzz,hard-system,hostile-names,kills,torture,watchdog,zombies}.test.ts",
   "test/process/{profile-store,progress,prompts-process,top-process}.test.ts",
   "test/process/{questions,rename,suite}-kill*.test.ts",
-  "test/project/package.test.ts",
+  "test/project/{package,recipes}.test.ts",
 ];
 
 /** Small files that take long. They begin first, so that none of them runs alone at the end. */

@@ -19,7 +19,7 @@ import {
   reset,
   say,
 } from "../lib/raw-server.ts";
-import { sampled } from "../lib/sampled.ts";
+import { rareTest, sampled } from "../lib/sampled.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 
 const { read, rename, create } = lines;
@@ -169,7 +169,7 @@ test.each([
   }
 });
 
-test("a response that decompresses to more than the limit is rejected", async () => {
+rareTest("a response that decompresses to more than the limit is rejected", async () => {
   const bomb = gzipSync(Buffer.alloc(80 * 2 ** 20, " "));
   const ran = await against([packed(bomb, "gzip")], read);
   expect(ran).toMatchObject({ exit: 1, out: "", requests: { length: 1 } });
@@ -220,7 +220,7 @@ test.each([
   },
 );
 
-test("a download larger than the in-memory limit is written completely", async () => {
+rareTest("a download larger than the in-memory limit is written completely", async () => {
   const path = join(await temporaryDirectory(), "all.zip");
   const length = 70 * 2 ** 20;
   const { baseUrl } = await rawServer([

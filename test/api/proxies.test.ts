@@ -15,6 +15,7 @@ import {
   reset,
   say,
 } from "../lib/raw-server.ts";
+import { rareTest } from "../lib/sampled.ts";
 import { cli } from "../lib/support.ts";
 import type { RawServer } from "../lib/raw-server.ts";
 
@@ -238,7 +239,7 @@ test.concurrent.each([
   expect(ran.err).toContain(words);
 });
 
-test("commands run by kb sandbox ignore proxies", async () => {
+rareTest("commands run by kb sandbox ignore proxies", async () => {
   const line = ["kb", "sandbox", "--ephemeral", "--", "kb", "tag", "list", "-o", "json"];
   const env = { HTTP_PROXY: "http://127.0.0.1:9", no_proxy: "other.example", KB_RETRIES: "0" };
   const ran = await built(line, env);

@@ -5,7 +5,7 @@ import { spawn } from "@lydell/node-pty";
 import { expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { cli, temporaryDirectory, type World } from "../lib/support.ts";
-import { sampled } from "../lib/sampled.ts";
+import { rareTest, sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { root } from "../lib/paths.ts";
 
@@ -495,11 +495,12 @@ test("bash lists several candidates with what each is, and inserts what they sha
   shell.close();
 });
 
-test("bash completes words, names and files with correct quoting", () =>
+rareTest("bash completes words, names and files with correct quoting", () =>
   // Only bash closes the quote although the value follows.
   typeAll("bash", {
     ...typed,
     "wf --app inputs run 'ki\tb": ["wf", "--app", "inputs", "run", "kind=b"],
-  }));
+  }),
+);
 test.runIf(installed("zsh"))("zsh does", () => typeAll("zsh"));
 test.runIf(installed("fish"))("fish does", () => typeAll("fish"));

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Files } from "../../src/host/host.ts";
 import { diskFiles } from "../../src/host/node-files.ts";
 import { readRowFile } from "../../src/lib/formats/rows-file.ts";
+import { rareTest } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
@@ -40,7 +41,7 @@ async function sentBy(work: () => Promise<unknown>): Promise<number> {
 }
 
 describe("rows that do not fit in memory", () => {
-  test("a faulty last row on stdin: nothing is sent, and no copy is left", async () => {
+  rareTest("a faulty last row on stdin: nothing is sent, and no copy is left", async () => {
     const folder = await temporaryDirectory();
     const state = join(folder, "state");
     let copies = 0;

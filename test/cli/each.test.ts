@@ -12,6 +12,7 @@ import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { listening } from "../lib/listening.ts";
 import { root } from "../lib/paths.ts";
+import { rareTest } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory, withoutProgress } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
@@ -488,7 +489,7 @@ test("an internal error keeps the results of all rows that were sent", async () 
   expect(sent.filter((request) => request.startsWith("PATCH"))).toHaveLength(1);
 });
 
-test("Ctrl-C exits with 130, and the same command resumes", async () => {
+rareTest("Ctrl-C exits with 130, and the same command resumes", async () => {
   const names = Array.from({ length: 30 }, word);
   await tags(...names);
   const lines = names.map((name) => `${name},${name}1`);
@@ -696,7 +697,7 @@ async function killed(argv: readonly string[], home: string, enough: (lines: num
   return results(out.slice(0, out.lastIndexOf("\n") + 1));
 }
 
-test("a killed run of renames resumes and sends no finished row again", async () => {
+rareTest("a killed run of renames resumes and sends no finished row again", async () => {
   const names = Array.from({ length: 60 }, word);
   const ids = await tags(...names);
   const lines = names.map((name) => `${name},${name} new`);

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { withWrite } from "../../src/output/style.ts";
 import { cursorServer } from "../lib/cursor-server.ts";
 import { canned, logServer, logsOf, start, uuid } from "../lib/log-server.ts";
+import { sampled } from "../lib/sampled.ts";
 import { seeded } from "../lib/seeded.ts";
 import { cli } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
@@ -18,19 +19,22 @@ const all = ["wf", "logs", "--all", "-o", "jsonl"];
 describe("a log whose pages lose rows", () => {
   const seeds = Array.from({ length: 50 }, (_, seed) => seed);
 
-  test.each(seeds)("is printed completely, without duplicates (seed %i)", async (seed) => {
-    const random = seeded(seed + 1);
-    const counts = Array.from({ length: 20 }, () => Math.floor(random() * 40));
-    // A second with more rows than a page, which no window can split.
-    if (seed % 5 === 0) counts[10] = 130;
-    const logs = logsOf(...counts);
-    const { env } = await logServer(() => logs, seed, {
-      order: seed % 2 === 0 ? "changing" : "fixed",
-    });
-    const { exit, out, err } = await cli(all, { env });
-    expect([exit, err]).toEqual([0, ""]);
-    expect(idsIn(out).sort()).toEqual(logs.map(({ id }) => id));
-  });
+  test.each(sampled(4, seeds))(
+    "is printed completely, without duplicates (seed %i)",
+    async (seed) => {
+      const random = seeded(seed + 1);
+      const counts = Array.from({ length: 20 }, () => Math.floor(random() * 40));
+      // A second with more rows than a page, which no window can split.
+      if (seed % 5 === 0) counts[10] = 130;
+      const logs = logsOf(...counts);
+      const { env } = await logServer(() => logs, seed, {
+        order: seed % 2 === 0 ? "changing" : "fixed",
+      });
+      const { exit, out, err } = await cli(all, { env });
+      expect([exit, err]).toEqual([0, ""]);
+      expect(idsIn(out).sort()).toEqual(logs.map(({ id }) => id));
+    },
+  );
 
   test("is printed newest first, with few extra requests", async () => {
     const logs = logsOf(30, 30, 130, 30, 30);

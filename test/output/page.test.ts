@@ -6,6 +6,7 @@ import { scaleOf } from "../../src/output/html/page-plots.ts";
 import type { Report } from "../../src/output/report-model.ts";
 import { axeViolations, invalidParts, openedPage, textsOf } from "../lib/opened-page.ts";
 import { printed } from "../lib/printed.ts";
+import { rareTest } from "../lib/sampled.ts";
 
 /** A report with everything that a page can show. */
 const nodes: Report = {
@@ -256,25 +257,28 @@ describe("with its script", () => {
     ]);
   });
 
-  test("a long table shows its first rows at once, and all when they are painted or printed", async () => {
-    const count = 150;
-    const up = Array.from({ length: count }, (_, row) => `r${row}`);
-    const html = await shown(detailed(up.toReversed()));
-    const window = openedPage(html, true);
-    const rows = () => textsOf(window, "tbody > tr > th");
-    const click = () => window.document.querySelector("thead button")?.click();
-    click();
-    click();
-    expect(rows().slice(0, 50)).toEqual(up.toReversed().slice(0, 50));
-    expect(rows()).not.toEqual(up.toReversed());
-    window.dispatchEvent(new window.Event("beforeprint"));
-    expect(rows()).toEqual(up.toReversed());
-    click();
-    click();
-    expect(rows().slice(0, 50)).toEqual(up.slice(0, 50));
-    while (rows().join() !== up.join())
-      await new Promise((resolve) => window.requestAnimationFrame(resolve));
-  });
+  rareTest(
+    "a long table shows its first rows at once, and all when they are painted or printed",
+    async () => {
+      const count = 150;
+      const up = Array.from({ length: count }, (_, row) => `r${row}`);
+      const html = await shown(detailed(up.toReversed()));
+      const window = openedPage(html, true);
+      const rows = () => textsOf(window, "tbody > tr > th");
+      const click = () => window.document.querySelector("thead button")?.click();
+      click();
+      click();
+      expect(rows().slice(0, 50)).toEqual(up.toReversed().slice(0, 50));
+      expect(rows()).not.toEqual(up.toReversed());
+      window.dispatchEvent(new window.Event("beforeprint"));
+      expect(rows()).toEqual(up.toReversed());
+      click();
+      click();
+      expect(rows().slice(0, 50)).toEqual(up.slice(0, 50));
+      while (rows().join() !== up.join())
+        await new Promise((resolve) => window.requestAnimationFrame(resolve));
+    },
+  );
 
   test("a table in details sorts when these are open", async () => {
     const value = { columns: [{ label: "b" }], rows: [["y"], ["x"]] };
@@ -346,7 +350,7 @@ test("a character is never cut in half", async () => {
   expect(textsOf(window, "pre")[0]?.at(-1)).toBe("x");
 });
 
-test("the details of a page have a limit", async () => {
+rareTest("the details of a page have a limit", async () => {
   const text = "x".repeat(20_000);
   const window = openedPage(await shown(detailed(Array.from({ length: 252 }, () => text))));
   expect(textsOf(window, "pre")).toHaveLength(250);

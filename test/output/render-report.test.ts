@@ -13,6 +13,7 @@ import { widthOf } from "../../src/output/display-width.ts";
 import type { Cell, Report } from "../../src/output/report-model.ts";
 import { plain, printed } from "../lib/printed.ts";
 import type { Reader } from "../lib/printed.ts";
+import { rareTest } from "../lib/sampled.ts";
 
 const nodes: Report = {
   data: [
@@ -257,7 +258,7 @@ test("a sparkline with more values than columns keeps its peaks", async () => {
   );
 });
 
-test("no line is wider than the terminal, whatever its width", async () => {
+rareTest("no line is wider than the terminal, whatever its width", async () => {
   const value: Report = {
     data: null,
     sections: [

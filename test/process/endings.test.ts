@@ -56,7 +56,7 @@ describe("the exit code of a followed run is its outcome", () => {
     ["node that fails with a default value: partial-succeeded", 0],
   ] as const;
 
-  test.each(sampled(3, outcomes))("%s: %d", async (title, exit) => {
+  test.each(sampled(6, outcomes))("%s: %d", async (title, exit) => {
     const { line, env } = await played(title);
     expect((await wf(line, env)).exit).toBe(exit);
   });

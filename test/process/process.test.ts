@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { helpPages } from "../../scripts/reference/help-pages.ts";
 import { onPty } from "../lib/pty.ts";
-import { sampled } from "../lib/sampled.ts";
+import { rareTest, sampled } from "../lib/sampled.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
@@ -166,31 +166,34 @@ test("sandbox -- COMMAND exits with the code of the command and puts kb and wf i
   expect(ran).toMatchObject({ exit: 7, out: "A\n" });
 });
 
-test("a shell in a sandbox says what it is for, and how to leave", async () => {
+rareTest("a shell in a sandbox says what it is for, and how to leave", async () => {
   const shell = onPty("kb", ["sandbox", "--ephemeral", "--", "sh"], { HOME: folder });
   await shell.shows(/try `kb list` or `wf run --app echo`; exit ends it/);
   shell.type("exit 3\r");
   expect(await shell.exit).toBe(3);
 });
 
-test("a killed sandbox keeps confirmed writes, and restarts with the same directory", async () => {
-  const data = join(folder, "kept");
-  const first = await startSandbox(["--data", data]);
-  const made = await run(["kb", "create", "Kept", "-o", "name"], {
-    env: { KB_BASE_URL: first.address.base_url },
-  });
-  expect(made.exit, made.err).toBe(0);
-  const second = await run(["kb", "sandbox", "--data", data]);
-  expect(second.exit).not.toBe(0);
-  expect(second.err).toContain(String(first.child.pid));
-  first.child.kill("SIGKILL");
-  await ended(first.child);
-  const again = await startSandbox(["--data", data]);
-  const listed = await run(["kb", "show", "Kept", "-o", "name"], {
-    env: { KB_BASE_URL: again.address.base_url },
-  });
-  expect(listed.out).toBe(made.out);
-});
+rareTest(
+  "a killed sandbox keeps confirmed writes, and restarts with the same directory",
+  async () => {
+    const data = join(folder, "kept");
+    const first = await startSandbox(["--data", data]);
+    const made = await run(["kb", "create", "Kept", "-o", "name"], {
+      env: { KB_BASE_URL: first.address.base_url },
+    });
+    expect(made.exit, made.err).toBe(0);
+    const second = await run(["kb", "sandbox", "--data", data]);
+    expect(second.exit).not.toBe(0);
+    expect(second.err).toContain(String(first.child.pid));
+    first.child.kill("SIGKILL");
+    await ended(first.child);
+    const again = await startSandbox(["--data", data]);
+    const listed = await run(["kb", "show", "Kept", "-o", "name"], {
+      env: { KB_BASE_URL: again.address.base_url },
+    });
+    expect(listed.out).toBe(made.out);
+  },
+);
 
 // Loaded files determine the start-up time. scripts/chunks.mjs decides what is in each chunk of dist, which
 // is named after it and its content.

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { commandOnPty, onPty } from "../lib/pty.ts";
 import { fastClock } from "../lib/fast-clock.ts";
+import { rareTest, sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { bin } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
@@ -85,7 +86,7 @@ test.concurrent("Ctrl-C keeps the printed lines and prints how to resume", async
   ]);
 });
 
-test.concurrent("Ctrl-Z and fg: the view continues below the output of the shell", async () => {
+rareTest("Ctrl-Z and fg: the view continues below the output of the shell", async () => {
   const { env, finish } = await place();
   const shell = commandOnPty("sh", ["-i"], { ...env, PS1: "$ " }, 200);
   // Input before the prompt would be echoed above it: each step waits for the prompt.
@@ -118,7 +119,7 @@ test.concurrent("Ctrl-Z and fg: the view continues below the output of the shell
   ]);
 });
 
-test.concurrent("a form is printed at the pause, followed by the run and the error", async () => {
+rareTest("a form is printed at the pause, followed by the run and the error", async () => {
   const { onTerminal } = await place();
   const run = onTerminal(["--app", "review", "run", "--input", "query=hello", "--no-input"]);
   expect(await run.exit).toBe(8);
@@ -136,12 +137,14 @@ test.concurrent("a form is printed at the pause, followed by the run and the err
   ]);
 });
 
-test.concurrent.each<[string, readonly string[], Readonly<Record<string, string>>]>([
-  ["KB_ACCESSIBLE", [], { KB_ACCESSIBLE: "1" }],
-  ["TERM=dumb", [], { TERM: "dumb" }],
-  ["CI", [], { CI: "true" }],
-  ["-o jsonl", ["-o", "jsonl"], {}],
-])("%s: nothing is redrawn", async (_, args, env) => {
+test.concurrent.each<readonly [string, readonly string[], Readonly<Record<string, string>>]>(
+  sampled(4, [
+    ["KB_ACCESSIBLE", [], { KB_ACCESSIBLE: "1" }],
+    ["TERM=dumb", [], { TERM: "dumb" }],
+    ["CI", [], { CI: "true" }],
+    ["-o jsonl", ["-o", "jsonl"], {}],
+  ]),
+)("%s: nothing is redrawn", async (_, args, env) => {
   const { onTerminal } = await place();
   const run = onTerminal(["--app", "echo", "run", "--input", "query=hello", ...args], env);
   expect(await run.exit).toBe(0);
@@ -150,7 +153,7 @@ test.concurrent.each<[string, readonly string[], Readonly<Record<string, string>
   expect(text).not.toContain("✓");
 });
 
-test.concurrent("a list and a record are drawn as tables", async () => {
+rareTest("a list and a record are drawn as tables", async () => {
   const { sandbox, env } = await place();
   for (const name of ["draft", "文書", "e\u0301te\u0301"])
     expect((await sandbox.cli(["kb", "tag", "create", name])).exit).toBe(0);

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { root } from "../lib/paths.ts";
 import { patterns, tooManySteps } from "../lib/patterns.ts";
+import { rareTest } from "../lib/sampled.ts";
 
 // The time for longer texts is measured in test/long/patterns.test.ts.
-test("no pattern takes more than linear time for a text of others", () => {
+rareTest("no pattern takes more than linear time for a text of others", () => {
   expect(tooManySteps(patterns())).toEqual([]);
 });
 

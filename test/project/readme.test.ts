@@ -7,9 +7,10 @@ import { topicNames } from "../../src/cli/help/groups.ts";
 import { exitCodes } from "../../src/errors.ts";
 import { checkPage, consoleLines, pages, stepsOf, textOf, translations } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
+import { rareTest } from "../lib/sampled.ts";
 
 // The other pages: test/long/pages.test.ts.
-test("the commands of README.md print what it shows", () => checkPage("README.md"));
+rareTest("the commands of README.md print what it shows", () => checkPage("README.md"));
 
 test("more than fifty commands of the pages are run", () => {
   expect(pages.flatMap(stepsOf).length).toBeGreaterThan(50);

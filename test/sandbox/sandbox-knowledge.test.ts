@@ -1,6 +1,7 @@
 /** Knowledge bases of the sandbox: cases that the recordings do not cover. */
 import { describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
+import { rareTest } from "../lib/sampled.ts";
 import { fileForm, openTestSandbox, type TestSandbox } from "../lib/sandbox-client.ts";
 
 const keywordSearch = (more: object = {}) => ({
@@ -141,7 +142,7 @@ describe("a text document", () => {
 });
 
 describe("a file", () => {
-  test("of 16 MB is rejected without a text", async () => {
+  rareTest("of 16 MB is rejected without a text", async () => {
     const { call, base, add } = await openTestSandbox();
     const kb = await base();
     const large = () => fileForm("large.txt", new Uint8Array(16 * 1024 * 1024).fill(97));
@@ -477,14 +478,17 @@ test("unknown IDs are ignored", async () => {
   expect((await call("GET", `/datasets/${kb}/tags`)).total).toBe(0);
 });
 
-test("a file for a pipeline may be of any kind, and is rejected without a text if too large", async () => {
-  const { call } = await openTestSandbox();
-  const upload = (name: string, size: number) =>
-    call("POST", "/datasets/pipeline/file-upload", fileForm(name, new Uint8Array(size)));
-  expect((await upload("a.exe", 2)).status).toBe(201);
-  expect(await upload("big.txt", 15 * 1024 * 1024 + 1)).toMatchObject({
-    status: 400,
-    code: "invalid_param",
-    message: "",
-  });
-});
+rareTest(
+  "a file for a pipeline may be of any kind, and is rejected without a text if too large",
+  async () => {
+    const { call } = await openTestSandbox();
+    const upload = (name: string, size: number) =>
+      call("POST", "/datasets/pipeline/file-upload", fileForm(name, new Uint8Array(size)));
+    expect((await upload("a.exe", 2)).status).toBe(201);
+    expect(await upload("big.txt", 15 * 1024 * 1024 + 1)).toMatchObject({
+      status: 400,
+      code: "invalid_param",
+      message: "",
+    });
+  },
+);

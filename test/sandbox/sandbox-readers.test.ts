@@ -4,6 +4,7 @@ import { deflateSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { readFile } from "../../src/sandbox/readers/read-file.ts";
 import { archive, docx, paragraph } from "../lib/office-files.ts";
+import { rareTest } from "../lib/sampled.ts";
 import { fileForm, openTestSandbox } from "../lib/sandbox-client.ts";
 import { packed, pdf, pdfOf, plain } from "../lib/pdf-file.ts";
 
@@ -70,7 +71,7 @@ describe("the text of", () => {
     expect(await readFile(extension, bytes)).toEqual({ parts });
   });
 
-  test("two PDFs at once", async () => {
+  rareTest("two PDFs at once", async () => {
     const both = [pdf(["one"]), pdfOf([]), pdf(["two"])].map((bytes) => readFile("pdf", bytes));
     expect(await Promise.all(both)).toEqual([
       { parts: ["one"] },

@@ -31,7 +31,7 @@ const every = (["1.14.2", "1.16.1"] as const).flatMap((version) =>
   formsOfChunks.map((form) => [version, form[0], form] as const),
 );
 
-test.each(sampled(5, every.toReversed()))(
+test.each(sampled(10, every.toReversed()))(
   "%s, %s: an export as is, imported and copied, has no differences",
   async (version, name, form) => {
     const { done: run, cli } = servers[version];
@@ -104,13 +104,15 @@ describe("an import as is", () => {
     );
   });
 
-  test.each([
-    ["POST *document/create-by-text status=503 times=4", 0],
-    ["POST *segments reset times=1", 1],
-    ["POST *segments/* reset times=1", 1],
-    ["POST *segments cut-bytes=3 times=1", 1],
-    ["DELETE *segments/* reset times=1", 1],
-  ])("after %s ends as an undisturbed one", async (fault, at) => {
+  test.each(
+    sampled(4, [
+      ["POST *document/create-by-text status=503 times=4", 0],
+      ["POST *segments reset times=1", 1],
+      ["POST *segments/* reset times=1", 1],
+      ["POST *segments cut-bytes=3 times=1", 1],
+      ["DELETE *segments/* reset times=1", 1],
+    ]),
+  )("after %s ends as an undisturbed one", async (fault, at) => {
     const name = `Fault ${fault.replaceAll("/*", " one").replaceAll(/\W+/g, " ")}`.slice(0, 33);
     await handEditedBase(server, name, formsOfChunks[at === 0 ? 0 : 4]);
     const bundle = join(home, name);
@@ -240,11 +242,13 @@ test("verify --chunks names what it does not compare", async () => {
   );
 });
 
-test.each([
-  ["high_quality", true, "edited chunks, summaries"],
-  ["high_quality", false, "edited chunks"],
-  ["economy", true, "edited chunks"],
-])("an export of %s, with summaries enabled: %s, omits %s", async (technique, enable, words) => {
+test.each(
+  sampled(3, [
+    ["high_quality", true, "edited chunks, summaries"],
+    ["high_quality", false, "edited chunks"],
+    ["economy", true, "edited chunks"],
+  ]),
+)("an export of %s, with summaries enabled: %s, omits %s", async (technique, enable, words) => {
   const setting = { enable, model_name: "m", model_provider_name: "p", summary_prompt: "short" };
   const flags = ["--indexing-technique", technique];
   const name = `Omits ${technique} ${enable}`;

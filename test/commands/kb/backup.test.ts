@@ -7,6 +7,7 @@ import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
 import { fullAfter } from "../../lib/full-disk.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { manualClock } from "../../lib/manual-clock.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -101,7 +102,7 @@ test("only what changed is downloaded, and each state comes back with its chunks
   await done(...change, chunk.content);
 });
 
-test("a time selects the newest snapshot up to it", async () => {
+rareTest("a time selects the newest snapshot up to it", async () => {
   const directory = join(home, "times");
   const at = (text: string) => ({ folder: home, now: () => new Date(text) });
   for (const day of ["2026-05-01", "2026-05-03"])
@@ -204,7 +205,7 @@ test("two servers that were made from one database each have their own history",
   expect((await server.cli(chosen, { folder: home })).exit).toBe(0);
 });
 
-test("prune removes nothing while it cannot tell what a snapshot needs", async () => {
+rareTest("prune removes nothing while it cannot tell what a snapshot needs", async () => {
   const directory = join(home, "unread");
   await backup(directory);
   await done("doc", "add", "Source", "later.md", "--text", "Only later");
@@ -367,26 +368,29 @@ test("of two backups at once, one works and the other says who is at work", asyn
   expect(ran.find(({ exit }) => exit === 1)?.err).toContain("another command is writing to");
 });
 
-test("a full disk leaves the earlier snapshots whole, and the same command continues", async () => {
-  const directory = join(home, "full");
-  await backup(directory);
-  const before = await filesOf(directory);
-  await done("doc", "add", "Source", "full.md", "--text", "Too much");
-  await done("doc", "wait", "Source");
-  for (let left = 0; ; left++) {
-    const ran = await server.cli(["kb", "backup", directory, "Source"], {
-      folder: home,
-      files: fullAfter(left),
-    });
-    const now = await filesOf(directory);
-    for (const [path, hash] of before) expect(now.get(path), path).toBe(hash);
-    if (ran.exit === 0) break;
-    expect(ran.err).toContain("disk full");
-    expect((await done("backup", "list", directory, "-o", "name")).split("\n")).toHaveLength(1);
-    expect(left).toBeLessThan(20);
-  }
-  await done("doc", "delete", "Source", "full.md", "-y");
-});
+rareTest(
+  "a full disk leaves the earlier snapshots whole, and the same command continues",
+  async () => {
+    const directory = join(home, "full");
+    await backup(directory);
+    const before = await filesOf(directory);
+    await done("doc", "add", "Source", "full.md", "--text", "Too much");
+    await done("doc", "wait", "Source");
+    for (let left = 0; ; left++) {
+      const ran = await server.cli(["kb", "backup", directory, "Source"], {
+        folder: home,
+        files: fullAfter(left),
+      });
+      const now = await filesOf(directory);
+      for (const [path, hash] of before) expect(now.get(path), path).toBe(hash);
+      if (ran.exit === 0) break;
+      expect(ran.err).toContain("disk full");
+      expect((await done("backup", "list", directory, "-o", "name")).split("\n")).toHaveLength(1);
+      expect(left).toBeLessThan(20);
+    }
+    await done("doc", "delete", "Source", "full.md", "-y");
+  },
+);
 
 test("a knowledge base that the key does not open does not keep the others from being stored", async () => {
   await done("create", "Closed", "--indexing-technique", "economy");
@@ -416,7 +420,7 @@ describe("drill", () => {
     expect(await names()).toEqual(before);
   });
 
-  test("a question that finds other chunks is a difference", async () => {
+  rareTest("a question that finds other chunks is a difference", async () => {
     const directory = join(home, "drifted");
     await backup(directory);
     await done("doc", "add", "Source", "drift.md", "--text", "Everything about subject4");
@@ -432,7 +436,7 @@ describe("drill", () => {
     expect(ran.out).toMatch(/^question\tEverything about subject4\tfinds other chunks/);
   });
 
-  test("removes what a killed one has left, and nothing that others have changed", async () => {
+  rareTest("removes what a killed one has left, and nothing that others have changed", async () => {
     const directory = join(home, "left");
     await backup(directory);
     for (const changed of [false, true]) {

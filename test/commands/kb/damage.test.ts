@@ -7,7 +7,7 @@ import { alteringProxy } from "../../lib/altering-proxy.ts";
 import type { Altered } from "../../lib/altering-proxy.ts";
 import { fileForm } from "../../lib/sandbox-client.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
-import { sampled } from "../../lib/sampled.ts";
+import { rareTest, sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -441,31 +441,37 @@ test("check says what it could not check", async () => {
   expect(out).toMatch(/^model\t/m);
 });
 
-test("check --all continues after a knowledge base whose documents or models cannot be listed", async () => {
-  const all = (await done("list", "-o", "name")).trim().split("\n");
-  server.sandbox.setFaults([
-    parseFault(`GET */datasets/${all[0]}/documents status=400`),
-    parseFault("GET *models/model-types/* status=400"),
-  ]);
-  const ran = await kb("check", "--all", "--no-chunks", "--no-content");
-  server.sandbox.setFaults([]);
-  expect(ran.exit, ran.err).toBe(0);
-  const rows = ran.out
-    .trim()
-    .split("\n")
-    .map((line) => line.split("\t"));
-  expect(rows.map((row) => row.at(-1))).toEqual(expect.arrayContaining(all));
-  const notes = rows.filter((row) => row.at(-1) === all[0]).map((row) => row[3]);
-  expect(notes).toContainEqual(expect.stringMatching(/^failed to list documents/));
-  expect(notes).toContainEqual(expect.stringMatching(/^models: /));
-});
+rareTest(
+  "check --all continues after a knowledge base whose documents or models cannot be listed",
+  async () => {
+    const all = (await done("list", "-o", "name")).trim().split("\n");
+    server.sandbox.setFaults([
+      parseFault(`GET */datasets/${all[0]}/documents status=400`),
+      parseFault("GET *models/model-types/* status=400"),
+    ]);
+    const ran = await kb("check", "--all", "--no-chunks", "--no-content");
+    server.sandbox.setFaults([]);
+    expect(ran.exit, ran.err).toBe(0);
+    const rows = ran.out
+      .trim()
+      .split("\n")
+      .map((line) => line.split("\t"));
+    expect(rows.map((row) => row.at(-1))).toEqual(expect.arrayContaining(all));
+    const notes = rows.filter((row) => row.at(-1) === all[0]).map((row) => row[3]);
+    expect(notes).toContainEqual(expect.stringMatching(/^failed to list documents/));
+    expect(notes).toContainEqual(expect.stringMatching(/^models: /));
+  },
+);
 
-test("a synced content that is stored in another file, as after an undo, is not a problem", async () => {
-  await copied("text");
-  await synced();
-  await marked("a.md", { kb_file: "another" });
-  expect((await kb("check", name)).out).toBe("");
-});
+rareTest(
+  "a synced content that is stored in another file, as after an undo, is not a problem",
+  async () => {
+    await copied("text");
+    await synced();
+    await marked("a.md", { kb_file: "another" });
+    expect((await kb("check", name)).out).toBe("");
+  },
+);
 
 test("a repair names a document by its ID where two have its name", async () => {
   name = "Twins";

@@ -6,7 +6,7 @@ import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { keptSnapshots, parsePolicy } from "../../../src/commands/kb/backup/prune.ts";
 import { filesOf } from "../../../src/host/node-files.ts";
-import { sampled } from "../../lib/sampled.ts";
+import { rareTest, sampled } from "../../lib/sampled.ts";
 import { manualClock } from "../../lib/manual-clock.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -341,7 +341,7 @@ describe("a clock that was ahead", () => {
     expect(ran.err).toContain(`taking snapshot ${newest} of 2020-01-01`);
   });
 
-  test("nor which command was the last", async () => {
+  rareTest("nor which command was the last", async () => {
     const folder = join(home, "undo-clock");
     const change = (word: string, time: string) =>
       server.done(["kb", "doc", word, "Base", "a.md", "--backup-dir", join(folder, "b")], {
@@ -501,42 +501,45 @@ describe("an undo", () => {
     expect((await run("undo", "-y")).exit).toBe(0);
   });
 
-  test("takes back no older command in the place of one whose record is unreadable", async () => {
-    const records = join(folder, "state", "undo");
-    for (const [document, time] of [
-      ["a.md", "2026-05-03T11:00:00Z"],
-      ["b.md", "2026-05-03T11:30:00Z"],
-    ] as const) {
-      const line = ["kb", "doc", "disable", "Base", document, "--backup-dir", backups];
-      await server.done(line, { folder, now: () => new Date(time) });
-    }
-    const paths = (await readdir(records)).map((name) => join(records, name));
-    const texts = await Promise.all(paths.map((each) => readFile(each, "utf8")));
-    const path = paths[texts.findIndex((text) => text.includes("disable Base b.md"))] ?? "";
-    const good = await readFile(path);
-    const rows: readonly (readonly [what: string, damage: () => unknown])[] = [
-      ["empty", () => writeFile(path, "")],
-      ["of another shape", () => writeFile(path, "[]")],
-      ["a pipe", () => replaced(path, fifo)],
-      ["a directory", () => replaced(path, (each) => mkdir(each))],
-      ["a dangling link", () => replaced(path, (each) => symlink("gone", each))],
-      ["still on its way", () => rename(path, `${path}.partial`)],
-    ];
-    for (const [what, damage] of rows) {
-      await damage();
-      const ran = await run("undo", "-y");
-      expect(ran, what).toMatchObject({ exit: 2, out: "" });
-      expect(ran.err).toContain(`${path.replace(/\.json.*/, ".json")}`);
-      const [, line = ""] = /`kb ([^`]+)`/.exec(ran.err) ?? [];
-      expect((await run(...line.split(" "), "--dry-run")).exit, line).toBe(0);
-      const list = await run("undo", "--list", "--columns", "command");
-      expect(list).toMatchObject({ exit: 10, out: "kb doc disable Base a.md\n" });
-      await rm(`${path}.partial`, { force: true });
-      await rm(path, { recursive: true, force: true });
-      await writeFile(path, good);
-    }
-    for (const _ of ["b.md", "a.md"]) expect((await run("undo", "-y")).exit).toBe(0);
-  });
+  rareTest(
+    "takes back no older command in the place of one whose record is unreadable",
+    async () => {
+      const records = join(folder, "state", "undo");
+      for (const [document, time] of [
+        ["a.md", "2026-05-03T11:00:00Z"],
+        ["b.md", "2026-05-03T11:30:00Z"],
+      ] as const) {
+        const line = ["kb", "doc", "disable", "Base", document, "--backup-dir", backups];
+        await server.done(line, { folder, now: () => new Date(time) });
+      }
+      const paths = (await readdir(records)).map((name) => join(records, name));
+      const texts = await Promise.all(paths.map((each) => readFile(each, "utf8")));
+      const path = paths[texts.findIndex((text) => text.includes("disable Base b.md"))] ?? "";
+      const good = await readFile(path);
+      const rows: readonly (readonly [what: string, damage: () => unknown])[] = [
+        ["empty", () => writeFile(path, "")],
+        ["of another shape", () => writeFile(path, "[]")],
+        ["a pipe", () => replaced(path, fifo)],
+        ["a directory", () => replaced(path, (each) => mkdir(each))],
+        ["a dangling link", () => replaced(path, (each) => symlink("gone", each))],
+        ["still on its way", () => rename(path, `${path}.partial`)],
+      ];
+      for (const [what, damage] of rows) {
+        await damage();
+        const ran = await run("undo", "-y");
+        expect(ran, what).toMatchObject({ exit: 2, out: "" });
+        expect(ran.err).toContain(`${path.replace(/\.json.*/, ".json")}`);
+        const [, line = ""] = /`kb ([^`]+)`/.exec(ran.err) ?? [];
+        expect((await run(...line.split(" "), "--dry-run")).exit, line).toBe(0);
+        const list = await run("undo", "--list", "--columns", "command");
+        expect(list).toMatchObject({ exit: 10, out: "kb doc disable Base a.md\n" });
+        await rm(`${path}.partial`, { force: true });
+        await rm(path, { recursive: true, force: true });
+        await writeFile(path, good);
+      }
+      for (const _ of ["b.md", "a.md"]) expect((await run("undo", "-y")).exit).toBe(0);
+    },
+  );
 
   test("takes back nothing on another server", async () => {
     const other = await testSandbox({ speed: 400 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { tamperWith } from "../../lib/manifests.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -104,29 +105,32 @@ test("an imported export has no differences", async () => {
   expect((await kb("verify", name, `${name} copy`)).exit).toBe(0);
 });
 
-test("names that objects of JavaScript treat in their own way are exported and imported", async () => {
-  const names = ["b.md", "__proto__", "2", "constructor", "1"];
-  await done("create", name, "--indexing-technique", "economy");
-  for (const each of names) await done("doc", "add", name, each, "--text", `text of ${each}`);
-  await done("doc", "wait", name);
-  for (const field of ["__proto__", "constructor", "valueOf"])
-    await done("metadata", "create", name, field, "--type", "string");
-  await done("metadata", "set", name, "2", "--set", "__proto__=x", "--set", "valueOf=y");
-  await done("metadata", "set", name, "1", "--set", "constructor=z");
-  const set =
-    '[.[] | .name as $name | .doc_metadata[]? | select(.id != "built-in" and .value != null) | [$name, .name, .value]] | sort';
-  expect(JSON.parse(await done("doc", "list", name, "--jq", set))).toEqual([
-    ["1", "constructor", "z"],
-    ["2", "__proto__", "x"],
-    ["2", "valueOf", "y"],
-  ]);
-  await done("export", name, folder);
-  for (const each of names)
-    expect(await readFile(join(folder, "documents", each), "utf8")).toBe(`text of ${each}`);
-  await done("import", folder, "--name", `${name} copy`);
-  await done("verify", folder, `${name} copy`);
-  await done("verify", name, `${name} copy`);
-});
+rareTest(
+  "names that objects of JavaScript treat in their own way are exported and imported",
+  async () => {
+    const names = ["b.md", "__proto__", "2", "constructor", "1"];
+    await done("create", name, "--indexing-technique", "economy");
+    for (const each of names) await done("doc", "add", name, each, "--text", `text of ${each}`);
+    await done("doc", "wait", name);
+    for (const field of ["__proto__", "constructor", "valueOf"])
+      await done("metadata", "create", name, field, "--type", "string");
+    await done("metadata", "set", name, "2", "--set", "__proto__=x", "--set", "valueOf=y");
+    await done("metadata", "set", name, "1", "--set", "constructor=z");
+    const set =
+      '[.[] | .name as $name | .doc_metadata[]? | select(.id != "built-in" and .value != null) | [$name, .name, .value]] | sort';
+    expect(JSON.parse(await done("doc", "list", name, "--jq", set))).toEqual([
+      ["1", "constructor", "z"],
+      ["2", "__proto__", "x"],
+      ["2", "valueOf", "y"],
+    ]);
+    await done("export", name, folder);
+    for (const each of names)
+      expect(await readFile(join(folder, "documents", each), "utf8")).toBe(`text of ${each}`);
+    await done("import", folder, "--name", `${name} copy`);
+    await done("verify", folder, `${name} copy`);
+    await done("verify", name, `${name} copy`);
+  },
+);
 
 test("a copy to another profile has no differences", async () => {
   await filled();
@@ -209,7 +213,7 @@ describe("unchanged documents are not downloaded again", () => {
     expect(zips()).toBe(before);
   });
 
-  test("beside a changed, a new and a deleted document", async () => {
+  rareTest("beside a changed, a new and a deleted document", async () => {
     await filled();
     await done("export", name, folder);
     await done("doc", "update", name, "people/leave.md", "--text", "31 days");
@@ -228,7 +232,7 @@ describe("unchanged documents are not downloaded again", () => {
     expect((await kb("verify", folder, name)).exit).toBe(0);
   });
 
-  test("in an export that resumes an interrupted one", async () => {
+  rareTest("in an export that resumes an interrupted one", async () => {
     await done("create", name, "--indexing-technique", "economy");
     const rows = Array.from({ length: 105 }, (_, index) => `d${index}.md,text ${index}\n`);
     const file = join(home, "many.csv");
@@ -246,7 +250,7 @@ describe("unchanged documents are not downloaded again", () => {
   });
 });
 
-test("an interrupted import resumes without duplicates", async () => {
+rareTest("an interrupted import resumes without duplicates", async () => {
   await filled();
   await done("export", name, folder);
   server.sandbox.setFaults([parseFault("POST */create-by-file status=500")]);
@@ -259,31 +263,34 @@ test("an interrupted import resumes without duplicates", async () => {
   expect((await kb("verify", folder, `${name} copy`)).exit).toBe(0);
 });
 
-test("an import with --no-wait is completed by a second one, which sends no document again", async () => {
-  await filled();
-  await done("export", name, folder);
-  const copy = `${name} copy`;
-  const words = (out: string) =>
-    out.split("\n").map((line) => line.split("\t").slice(0, 3).join(" "));
-  const planned = words(await done("import", folder, "--name", copy, "--dry-run"));
-  expect(words(await done("import", folder, "--name", copy, "--no-wait"))).toEqual(planned);
-  expect(planned).toEqual([
-    `create knowledge base ${copy}`,
-    `bind tag tag ${number}`,
-    "create field pages",
-    "create field team",
-    "create document people/leave.md",
-    "create document notes.txt",
-    "create document prices.csv",
-  ]);
-  await done("doc", "wait", copy);
-  const before = server.seen.length;
-  expect(words(await done("import", folder, "--name", copy))).toEqual([
-    "metadata document notes.txt",
-  ]);
-  expect(server.seen.slice(before).filter(({ path }) => /create-by/.test(path))).toEqual([]);
-  expect((await kb("verify", folder, copy)).exit).toBe(0);
-});
+rareTest(
+  "an import with --no-wait is completed by a second one, which sends no document again",
+  async () => {
+    await filled();
+    await done("export", name, folder);
+    const copy = `${name} copy`;
+    const words = (out: string) =>
+      out.split("\n").map((line) => line.split("\t").slice(0, 3).join(" "));
+    const planned = words(await done("import", folder, "--name", copy, "--dry-run"));
+    expect(words(await done("import", folder, "--name", copy, "--no-wait"))).toEqual(planned);
+    expect(planned).toEqual([
+      `create knowledge base ${copy}`,
+      `bind tag tag ${number}`,
+      "create field pages",
+      "create field team",
+      "create document people/leave.md",
+      "create document notes.txt",
+      "create document prices.csv",
+    ]);
+    await done("doc", "wait", copy);
+    const before = server.seen.length;
+    expect(words(await done("import", folder, "--name", copy))).toEqual([
+      "metadata document notes.txt",
+    ]);
+    expect(server.seen.slice(before).filter(({ path }) => /create-by/.test(path))).toEqual([]);
+    expect((await kb("verify", folder, copy)).exit).toBe(0);
+  },
+);
 
 describe("a damaged export is rejected before anything is sent", () => {
   test.each<[string, (folder: string) => Promise<unknown>, string]>([
@@ -374,7 +381,7 @@ describe("a sync of the files of an export", () => {
     );
   });
 
-  test("keeps a document whose directory is excluded", async () => {
+  rareTest("keeps a document whose directory is excluded", async () => {
     const documents = join(folder, "documents");
     await done("sync", `${name} again`, documents);
     const pruned = [
@@ -421,7 +428,7 @@ test("an export with names of the former kind is read, and gets those of today",
   );
 });
 
-test("a manifest with a part removed or replaced is rejected or read correctly", async () => {
+rareTest("a manifest with a part removed or replaced is rejected or read correctly", async () => {
   await filled();
   await done("export", name, folder);
   let seen = 0;

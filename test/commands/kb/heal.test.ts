@@ -6,7 +6,7 @@ import { diskFiles } from "../../../src/host/node-files.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import { fullAfter } from "../../lib/full-disk.ts";
 import { killer } from "../../lib/killed-at.ts";
-import { sampled } from "../../lib/sampled.ts";
+import { rareTest, sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -243,31 +243,36 @@ test("edits of chunks and values are put back after a replacement", async () => 
   ]);
 });
 
-test("content that was written after an interrupted run has saved stays, with its chunks", async () => {
-  const name = "Written";
-  await failing(name);
-  const folder = join(home, name);
-  await killer(server)(
-    (step) => step.startsWith("POST") && step.includes("create-by-text"),
-    ["kb", "heal", name],
-    folder,
-  );
-  await done("doc", "add", name, "fails.md", "--text", "Newer text", "--process-rule", rule);
-  server.sandbox.models.withoutCredentials.add(provider);
-  await done("doc", "add", name, "late.md", "--text", text("late"), "--process-rule", rule);
-  await kb("doc", "wait", name);
-  server.sandbox.models.withoutCredentials.delete(provider);
-  const again = await server.cli(["kb", "heal", name], { folder });
-  expect(again.exit, again.err).toBe(0);
-  expect(again.out).toMatch(
-    /^skip\tdocument\tfails\.md\tits content was changed since it was saved/m,
-  );
-  // What has failed since is healed by the same command.
-  expect(again.out).toMatch(/^update\tdocument\tlate\.md/m);
-  expect((await chunkList(name, "fails.md")).map(({ content }) => content)).toEqual(["Newer text"]);
-});
+rareTest(
+  "content that was written after an interrupted run has saved stays, with its chunks",
+  async () => {
+    const name = "Written";
+    await failing(name);
+    const folder = join(home, name);
+    await killer(server)(
+      (step) => step.startsWith("POST") && step.includes("create-by-text"),
+      ["kb", "heal", name],
+      folder,
+    );
+    await done("doc", "add", name, "fails.md", "--text", "Newer text", "--process-rule", rule);
+    server.sandbox.models.withoutCredentials.add(provider);
+    await done("doc", "add", name, "late.md", "--text", text("late"), "--process-rule", rule);
+    await kb("doc", "wait", name);
+    server.sandbox.models.withoutCredentials.delete(provider);
+    const again = await server.cli(["kb", "heal", name], { folder });
+    expect(again.exit, again.err).toBe(0);
+    expect(again.out).toMatch(
+      /^skip\tdocument\tfails\.md\tits content was changed since it was saved/m,
+    );
+    // What has failed since is healed by the same command.
+    expect(again.out).toMatch(/^update\tdocument\tlate\.md/m);
+    expect((await chunkList(name, "fails.md")).map(({ content }) => content)).toEqual([
+      "Newer text",
+    ]);
+  },
+);
 
-test("values that somebody has written since an interrupted run stay", async () => {
+rareTest("values that somebody has written since an interrupted run stay", async () => {
   const name = "Valued";
   await failing(name);
   const folder = join(home, name);
@@ -285,7 +290,7 @@ test("values that somebody has written since an interrupted run stay", async () 
 });
 
 describe("a document is not replaced, and the exit code says so,", () => {
-  test("if its chunks could not be read", async () => {
+  rareTest("if its chunks could not be read", async () => {
     const name = "Unread";
     await failing(name);
     const id = await done("doc", "show", name, "fails.md", "--jq", ".id");
@@ -300,7 +305,7 @@ describe("a document is not replaced, and the exit code says so,", () => {
     expect(await problems(name)).toBe("");
   });
 
-  test("if what an interrupted run has saved of it is damaged", async () => {
+  rareTest("if what an interrupted run has saved of it is damaged", async () => {
     const name = "Damaged";
     await failing(name);
     const folder = join(home, name);
@@ -324,7 +329,7 @@ describe("a document is not replaced, and the exit code says so,", () => {
   });
 });
 
-test("a full disk in the middle loses nothing, and the same command continues", async () => {
+rareTest("a full disk in the middle loses nothing, and the same command continues", async () => {
   const name = "Full";
   await failing(name);
   const folder = join(home, name);
@@ -340,7 +345,7 @@ test("a full disk in the middle loses nothing, and the same command continues", 
   expect(await done("doc", "show", name, "fails.md", "-o", "json")).toContain('"people"');
 });
 
-test.each([0, 1, 2, 3])(
+test.each(sampled(4, [0, 1, 2, 3]))(
   "killed when it has removed %i of its saved copies, the same command works again",
   async (number) => {
     const name = `Removing ${number}`;
@@ -362,7 +367,7 @@ test.each([0, 1, 2, 3])(
 /** The steps of an undisturbed run. */
 const moments = Array.from({ length: 40 }, (_, at) => at + 1);
 
-test.each(sampled(24, moments))(
+test.each(sampled(48, moments))(
   "killed at step %i, the same command ends as an undisturbed one",
   async (number) => {
     const name = `Killed ${number}`;

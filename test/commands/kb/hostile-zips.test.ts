@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { unzip } from "../../../src/lib/formats/unzip.ts";
 import { CliError } from "../../../src/errors.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 import { bad, good, zipWith } from "../../lib/zips.ts";
@@ -50,7 +51,7 @@ test("a stored file is called too large once so much of it came", async () => {
   });
 });
 
-test("a ZIP truncated after any byte is rejected", async () => {
+rareTest("a ZIP truncated after any byte is rejected", async () => {
   for (const [, zip] of good.filter(([, { length }]) => length < 2000)) {
     for (let cut = 0; cut < zip.length; cut++) {
       const error = await textsIn(zip.subarray(0, cut), 16).catch((cause: unknown) => cause);
@@ -96,7 +97,7 @@ async function zipServer() {
   return { set, env };
 }
 
-test("no ZIP writes outside the directory, or any other file than requested", async () => {
+rareTest("no ZIP writes outside the directory, or any other file than requested", async () => {
   const { set, env } = await zipServer();
   const some = bad.filter((_, index) => index % 3 === 0);
   const three = [{ text: "one" }, { text: "two" }, { text: "three" }];

@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { diskFiles } from "../../../src/host/node-files.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 import { root } from "../../lib/paths.ts";
@@ -162,7 +163,7 @@ test("warnings give exit code 14 only with --strict", async () => {
   expect((await linted(folder({ "a.md": "Fine." }), ["--strict"])).exit).toBe(0);
 });
 
-test("the size limit is 15 MiB for uploads, none for text, or --max-size", async () => {
+rareTest("the size limit is 15 MiB for uploads, none for text, or --max-size", async () => {
   const long = "A line. \n\n".repeat(1.5 * 2 ** 20);
   const place = folder({ "a.csv": long, "b.csv": `${long}x`, "c.md": `${long}xx` });
   const { found, rows } = await linted(place);

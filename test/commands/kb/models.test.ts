@@ -5,6 +5,7 @@ import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readRequest } from "../../../src/sandbox/http/exchange.ts";
 import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
 import { listening } from "../../lib/listening.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import type { TestSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
@@ -490,7 +491,7 @@ describe("invalid input sends nothing", () => {
     expect(sandbox.seen).toEqual([]);
   });
 
-  test("a name of 10,000 characters is not found, with a short error", async () => {
+  rareTest("a name of 10,000 characters is not found, with a short error", async () => {
     const ran = await sandbox.cli(["kb", "show", "日".repeat(10_000)]);
     expect(ran.exit).toBe(3);
     expect(ran.err.length).toBeLessThan(400);
@@ -508,7 +509,7 @@ describe("unusual input is accepted", () => {
     expect((await sandbox.cli(["kb", "show", "--", "-dash"])).exit).toBe(3);
   });
 
-  test("a text of 10 MB", async () => {
+  rareTest("a text of 10 MB", async () => {
     const id = await createdKb("Large");
     const text = "0123456789grüße\n".repeat(600_000);
     const path = await file("large.md", text);

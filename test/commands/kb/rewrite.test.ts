@@ -3,6 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -72,7 +73,7 @@ test("--rewrite with the change mends an index whose vectors have other dimensio
   expect((await search("Rules")).out).toContain("Paid leave is 30 days.");
 });
 
-test("--rewrite names chunks changed by hand, and needs --yes to lose them", async () => {
+rareTest("--rewrite names chunks changed by hand, and needs --yes to lose them", async () => {
   const kb = "Edited";
   await newBase(kb);
   const [id = ""] = (await done(["kb", "chunk", "list", kb, "leave", "-o", "name"])).out.split(
@@ -139,23 +140,26 @@ test("a working index is left alone by --rewrite", async () => {
   expect(seen.slice(sent).filter(({ method }) => method === "PATCH")).toEqual([]);
 });
 
-test("plan finds an index that an earlier change broke, and apply mends it with --rewrite", async () => {
-  await newBase("Policies");
-  await cli(["kb", "update", "Policies", ...model]);
-  const file = join(folder, "policies.yml");
-  const settings = "knowledge_base: Policies\nindexing_technique: high_quality\n";
-  await writeFile(file, settings);
-  const found = "write each document again: `kb update Policies --rewrite`";
-  for (const command of ["plan", "apply"])
-    expect((await done(["kb", command, file])).err).toContain(found);
-  // Beside a change of another setting, too.
-  await writeFile(file, `${settings}description: Rules of the house\n`);
-  for (const command of ["plan", "apply"])
-    expect((await done(["kb", command, file])).err).toContain(found);
-  await done(["kb", "apply", file, "--rewrite"]);
-  expect((await search("Policies")).out).toContain("Paid leave is 30 days.");
-  expect((await done(["kb", "plan", file])).err).not.toContain("searches fail");
-});
+rareTest(
+  "plan finds an index that an earlier change broke, and apply mends it with --rewrite",
+  async () => {
+    await newBase("Policies");
+    await cli(["kb", "update", "Policies", ...model]);
+    const file = join(folder, "policies.yml");
+    const settings = "knowledge_base: Policies\nindexing_technique: high_quality\n";
+    await writeFile(file, settings);
+    const found = "write each document again: `kb update Policies --rewrite`";
+    for (const command of ["plan", "apply"])
+      expect((await done(["kb", command, file])).err).toContain(found);
+    // Beside a change of another setting, too.
+    await writeFile(file, `${settings}description: Rules of the house\n`);
+    for (const command of ["plan", "apply"])
+      expect((await done(["kb", command, file])).err).toContain(found);
+    await done(["kb", "apply", file, "--rewrite"]);
+    expect((await search("Policies")).out).toContain("Paid leave is 30 days.");
+    expect((await done(["kb", "plan", file])).err).not.toContain("searches fail");
+  },
+);
 
 test("a document that was disabled cannot be enabled for up to ten minutes, and the hint says so", async () => {
   await done(["kb", "doc", "disable", "Handbook", "leave"]);

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { actions, write } from "../../lib/directory.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import { setFaults, syncedBases, textsOf } from "../../lib/synced-base.ts";
@@ -135,7 +136,7 @@ test("marks documents after a second, while another one is still being sent", as
   expect(exit).toBe(130);
 });
 
-test("a sync that is killed continues without a conflict", async () => {
+rareTest("a sync that is killed continues without a conflict", async () => {
   await write(dir, tree(20, "first"));
   const { child, ended } = start(server, home, ["sync", kb, dir]);
   let count = 0;

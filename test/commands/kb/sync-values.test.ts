@@ -4,6 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -69,7 +70,7 @@ test.each([true, 1e308])(
 );
 
 describe("a document without values, for which the list has null", () => {
-  test("works in sync, pull, export, verify, copy, import, plan, apply and eval", async () => {
+  rareTest("works in sync, pull, export, verify, copy, import, plan, apply and eval", async () => {
     plainLists();
     await write(dir, { "a.md": "first", "b.md": "second" });
     await done("sync", kb, dir);

@@ -5,6 +5,7 @@ import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { setFaults, syncedBases, textsOf } from "../../lib/synced-base.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -397,7 +398,7 @@ test("names are compared in Unicode form NFC, as systems store accents different
   expect(await contents()).toEqual({ "\u00fcber.md": "one" });
 });
 
-test("a file that is too large is reported; other files are synced", async () => {
+rareTest("a file that is too large is reported; other files are synced", async () => {
   await write(dir, { "a.md": "small", "large.pdf": "" });
   await truncate(join(dir, "large.pdf"), 101 * 1024 * 1024);
   const ran = await sync();

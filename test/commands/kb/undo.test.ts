@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
-import { sampled } from "../../lib/sampled.ts";
+import { rareTest, sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -165,30 +165,33 @@ describe("what others have changed since", () => {
   });
 });
 
-test("two deleted documents of one name each get their own content and chunks back", async () => {
-  for (const text of ["One text", "Another text"]) {
-    await writeFile(join(home, "twin.md"), text);
-    const rule = ["--process-rule", '{"mode":"automatic"}', "--no-duplicate"];
-    await done("doc", "upload", "Base", join(home, "twin.md"), ...rule);
-    await done("doc", "wait", "Base");
-  }
-  const isTwin = '[.[]|select(.name=="twin.md").id]';
-  const twins = JSON.parse(await done("doc", "list", "Base", "--jq", isTwin)) as string[];
-  expect(twins).toHaveLength(2);
-  for (const id of twins)
-    await done("chunk", "update", "Base", id, await chunk(id), "--content", `Edited in ${id}`);
-  await done("export", "Base", join(home, "twins"));
-  await done("doc", "delete", "Base", ...twins, "-y", "--backup-dir", backups);
-  await done("undo", "-y");
-  expect((await kb("verify", join(home, "twins"), "name:Base", "--chunks")).out).toBe("");
-  await done(
-    "doc",
-    "delete",
-    "Base",
-    ...(JSON.parse(await done("doc", "list", "Base", "--jq", isTwin)) as string[]),
-    "-y",
-  );
-});
+rareTest(
+  "two deleted documents of one name each get their own content and chunks back",
+  async () => {
+    for (const text of ["One text", "Another text"]) {
+      await writeFile(join(home, "twin.md"), text);
+      const rule = ["--process-rule", '{"mode":"automatic"}', "--no-duplicate"];
+      await done("doc", "upload", "Base", join(home, "twin.md"), ...rule);
+      await done("doc", "wait", "Base");
+    }
+    const isTwin = '[.[]|select(.name=="twin.md").id]';
+    const twins = JSON.parse(await done("doc", "list", "Base", "--jq", isTwin)) as string[];
+    expect(twins).toHaveLength(2);
+    for (const id of twins)
+      await done("chunk", "update", "Base", id, await chunk(id), "--content", `Edited in ${id}`);
+    await done("export", "Base", join(home, "twins"));
+    await done("doc", "delete", "Base", ...twins, "-y", "--backup-dir", backups);
+    await done("undo", "-y");
+    expect((await kb("verify", join(home, "twins"), "name:Base", "--chunks")).out).toBe("");
+    await done(
+      "doc",
+      "delete",
+      "Base",
+      ...(JSON.parse(await done("doc", "list", "Base", "--jq", isTwin)) as string[]),
+      "-y",
+    );
+  },
+);
 
 describe("what a backup lacks", () => {
   const base = ["doc", "add", "Base", "lacking.md", "--text"];

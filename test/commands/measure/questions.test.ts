@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { root } from "../../lib/paths.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -29,43 +30,46 @@ const asked = () =>
   server.seen.filter(({ method, path }) => method === "POST" && path.endsWith("/workflows/run"))
     .length;
 
-test("every document has its turn, and the questions can be measured and tuned with", async () => {
-  const file = join(folder, "made.jsonl");
-  const line = ["kb", "questions", "Staff", file, "--app", "questioner", "--count", "28"];
-  const planned = await server.done([...line, "--dry-run"], { folder });
-  expect(planned.err).toContain("would ask questioner for 28 questions, 42 at most");
-  await expect(readFile(file)).rejects.toThrow("ENOENT");
-  expect(asked()).toBe(0);
-  const { out: said } = await server.done([...line, "--yes", "-o", "json"], { folder });
-  const made = await readQuestions(file);
-  expect(made).toHaveLength(28);
-  // Of 14 documents, two are in languages without spaces: the application takes whole sentences of them.
-  const documents = new Map(made.map(({ passages: [first], part }) => [first?.document, part]));
-  const { skipped } = JSON.parse(said) as { skipped: { problem: string; document: string }[] };
-  expect(new Set(skipped.map(({ problem, document }) => `${document} ${problem}`))).toEqual(
-    new Set(["osaka-leave.md copies its passage", "shenzhen-expenses.md copies its passage"]),
-  );
-  expect([...documents.keys()]).toHaveLength(12);
-  expect(new Set(documents.values())).toEqual(new Set(["tune", "proof"]));
-  for (const { passages, part } of made) expect(documents.get(passages[0]?.document)).toBe(part);
-  const first = made[0]?.passages[0];
-  const page = await readFile(join(root, "examples/handbook", first?.document ?? ""), "utf8");
-  const plain = (text: string) => text.replaceAll(/\s+/g, " ");
-  expect(plain(page)).toContain(plain(first?.text ?? "none"));
-  const { out } = await server.done(["kb", "eval", "Staff", file, "--jq", ".questions"], {
-    folder,
-  });
-  expect(out).toBe("28\n");
-  expect(
-    (await server.done(["kb", "tune", "Staff", file, "--dry-run", "-o", "json"], { folder })).out,
-  ).toContain(`"questions":{"tune":${made.filter(({ part }) => part === "tune").length},`);
-  const again = join(folder, "again.jsonl");
-  await server.done([...line.with(3, again), "--yes"], { folder });
-  expect(await readQuestions(again)).toEqual(made);
-  const other = join(folder, "other.jsonl");
-  await server.done([...line.with(3, other), "--seed", "2", "--yes"], { folder });
-  expect(await readQuestions(other)).not.toEqual(made);
-});
+rareTest(
+  "every document has its turn, and the questions can be measured and tuned with",
+  async () => {
+    const file = join(folder, "made.jsonl");
+    const line = ["kb", "questions", "Staff", file, "--app", "questioner", "--count", "28"];
+    const planned = await server.done([...line, "--dry-run"], { folder });
+    expect(planned.err).toContain("would ask questioner for 28 questions, 42 at most");
+    await expect(readFile(file)).rejects.toThrow("ENOENT");
+    expect(asked()).toBe(0);
+    const { out: said } = await server.done([...line, "--yes", "-o", "json"], { folder });
+    const made = await readQuestions(file);
+    expect(made).toHaveLength(28);
+    // Of 14 documents, two are in languages without spaces: the application takes whole sentences of them.
+    const documents = new Map(made.map(({ passages: [first], part }) => [first?.document, part]));
+    const { skipped } = JSON.parse(said) as { skipped: { problem: string; document: string }[] };
+    expect(new Set(skipped.map(({ problem, document }) => `${document} ${problem}`))).toEqual(
+      new Set(["osaka-leave.md copies its passage", "shenzhen-expenses.md copies its passage"]),
+    );
+    expect([...documents.keys()]).toHaveLength(12);
+    expect(new Set(documents.values())).toEqual(new Set(["tune", "proof"]));
+    for (const { passages, part } of made) expect(documents.get(passages[0]?.document)).toBe(part);
+    const first = made[0]?.passages[0];
+    const page = await readFile(join(root, "examples/handbook", first?.document ?? ""), "utf8");
+    const plain = (text: string) => text.replaceAll(/\s+/g, " ");
+    expect(plain(page)).toContain(plain(first?.text ?? "none"));
+    const { out } = await server.done(["kb", "eval", "Staff", file, "--jq", ".questions"], {
+      folder,
+    });
+    expect(out).toBe("28\n");
+    expect(
+      (await server.done(["kb", "tune", "Staff", file, "--dry-run", "-o", "json"], { folder })).out,
+    ).toContain(`"questions":{"tune":${made.filter(({ part }) => part === "tune").length},`);
+    const again = join(folder, "again.jsonl");
+    await server.done([...line.with(3, again), "--yes"], { folder });
+    expect(await readQuestions(again)).toEqual(made);
+    const other = join(folder, "other.jsonl");
+    await server.done([...line.with(3, other), "--seed", "2", "--yes"], { folder });
+    expect(await readQuestions(other)).not.toEqual(made);
+  },
+);
 
 test("failed passages are asked about again, answered ones are not", async () => {
   const file = join(folder, "failed.jsonl");

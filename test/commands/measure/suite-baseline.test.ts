@@ -7,6 +7,7 @@ import { startSandbox } from "../../../src/sandbox/http/server.ts";
 import { hasResult, interruptedWhen } from "../../lib/after-append.ts";
 import { write } from "../../lib/directory.ts";
 import { fastClock } from "../../lib/fast-clock.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { cli, temporaryDirectory, type World } from "../../lib/support.ts";
 
 /** An application that answers `right` to each question but these, of which it gives a share right. */
@@ -104,28 +105,31 @@ test("a test that broke is asked again, and fails the run", async () => {
   expect(broken?.results.map(({ repeat }) => repeat)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-test("a suite that is as flaky as before passes, and says of which tests it cannot tell", async () => {
-  const ran = await wf("flaky", ["--baseline", "flaky.json", "--save", "again.json"]);
-  expect(ran.exit, ran.err).toBe(0);
-  expect(ran.err).toMatch(/warning: it is inconclusive whether \d tests? (is|are) worse: S: q/);
-  expect(printed(ran.out).comparison).toMatchObject({
-    times: "assumed",
-    needed: { repeat: 12, confirm: 12 },
-  });
-  const read = await cli(
-    ["wf", "test", "merge", at("again.json"), "--baseline", at("flaky.json")],
-    {
-      folder,
-    },
-  );
-  expect(read.out).toContain("--repeat 12 --confirm 12 finds a fall of one test to 50 %");
-  expect(read.out).toMatch(
-    /to find a fall of all tests as often: by 10 points --repeat \d+, by 20/,
-  );
-  const strict = await wf("flaky", ["--baseline", "flaky.json", "--strict"]);
-  expect(strict.exit).toBe(14);
-  expect(errorOf(strict.err).message).toMatch(/^it is inconclusive whether/);
-});
+rareTest(
+  "a suite that is as flaky as before passes, and says of which tests it cannot tell",
+  async () => {
+    const ran = await wf("flaky", ["--baseline", "flaky.json", "--save", "again.json"]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toMatch(/warning: it is inconclusive whether \d tests? (is|are) worse: S: q/);
+    expect(printed(ran.out).comparison).toMatchObject({
+      times: "assumed",
+      needed: { repeat: 12, confirm: 12 },
+    });
+    const read = await cli(
+      ["wf", "test", "merge", at("again.json"), "--baseline", at("flaky.json")],
+      {
+        folder,
+      },
+    );
+    expect(read.out).toContain("--repeat 12 --confirm 12 finds a fall of one test to 50 %");
+    expect(read.out).toMatch(
+      /to find a fall of all tests as often: by 10 points --repeat \d+, by 20/,
+    );
+    const strict = await wf("flaky", ["--baseline", "flaky.json", "--strict"]);
+    expect(strict.exit).toBe(14);
+    expect(errorOf(strict.err).message).toMatch(/^it is inconclusive whether/);
+  },
+);
 
 describe("the JUnit report fails if and only if the command does", () => {
   const problems = async (app: string, ...args: readonly string[]) => {

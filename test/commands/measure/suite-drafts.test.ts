@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { write } from "../../lib/directory.ts";
 import { root } from "../../lib/paths.ts";
 import { json, runServer } from "../../lib/run-server.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 
@@ -252,7 +253,7 @@ test("an existing file is kept, and wrong flags are errors", async () => {
   expect((await init("echo", "feedback")).exit).toBe(6);
 });
 
-test("hostile texts are read as they were, and show nothing that they are not", async () => {
+rareTest("hostile texts are read as they were, and show nothing that they are not", async () => {
   const texts = [
     "- a\n- b",
     "a: b # c",

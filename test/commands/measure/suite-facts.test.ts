@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { differingFacts } from "../../../src/commands/measure/suites/answers/facts.ts";
 import { supportedSentences } from "../../../src/commands/measure/suites/answers/check-chunks.ts";
+import { rareTest } from "../../lib/sampled.ts";
 
 test.each([
   // The same, written in another way.
@@ -63,7 +64,7 @@ test.each([
   expect(differingFacts(answer, expected)).toContain(difference);
 });
 
-test("long texts are compared in a time that grows with their length", () => {
+rareTest("long texts are compared in a time that grows with their length", () => {
   const numbers = Array.from({ length: 30_000 }, (_, index) => `${index} x`).join(" ");
   expect(differingFacts(numbers, numbers)).toBeUndefined();
   const sentence = "Thirty days of leave a year, says the handbook. ";

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { expectedKeys } from "../../../src/commands/measure/suites/drafts/promptfoo-tests.ts";
 import { write } from "../../lib/directory.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -117,45 +118,51 @@ test.each([
   expect(ran.err).toContain(`test init ${at("promptfoo.yaml")} --from promptfoo`);
 });
 
-test("60 questions of promptfoo: in the configuration, a YAML file and a CSV file", async () => {
-  const asserts = (index: number) =>
-    [
-      { type: "icontains", value: "{{said}} {{ question }}" },
-      { type: "regex", value: `said: Question ${index + 1}\\b` },
-      { type: "contains-any", value: ["never", "fixed answer"] },
-      { type: "llm-rubric", value: "A fixed answer" },
-    ][index % 4];
-  const cases = sixty.map((question, index) => ({ vars: { question }, assert: [asserts(index)] }));
-  await write(folder, {
-    "promptfooconfig.yaml": JSON.stringify({
-      prompts: ["Answer: {{question}}"],
-      defaultTest: {
-        vars: { said: "you SAID:" },
-        assert: [{ type: "not-contains", value: "error" }],
+rareTest(
+  "60 questions of promptfoo: in the configuration, a YAML file and a CSV file",
+  async () => {
+    const asserts = (index: number) =>
+      [
+        { type: "icontains", value: "{{said}} {{ question }}" },
+        { type: "regex", value: `said: Question ${index + 1}\\b` },
+        { type: "contains-any", value: ["never", "fixed answer"] },
+        { type: "llm-rubric", value: "A fixed answer" },
+      ][index % 4];
+    const cases = sixty.map((question, index) => ({
+      vars: { question },
+      assert: [asserts(index)],
+    }));
+    await write(folder, {
+      "promptfooconfig.yaml": JSON.stringify({
+        prompts: ["Answer: {{question}}"],
+        defaultTest: {
+          vars: { said: "you SAID:" },
+          assert: [{ type: "not-contains", value: "error" }],
+        },
+        tests: [...cases.slice(0, 20), "file://more/tests.yaml", "file://more/tests.csv"],
+      }),
+      "more/tests.yaml": JSON.stringify(cases.slice(20, 40)),
+      "more/tests.csv": `question,__expected,__expected2\n${sixty
+        .slice(40)
+        .map(
+          (question) =>
+            `${question},"contains-all: You said, ${question}",similar(0.7): You said: ${question}. A fixed answer\n`,
+        )
+        .join("")}`,
+    });
+    const from = ["--from", "promptfoo", at("promptfooconfig.yaml"), "--judge", "grader"];
+    const { tests, passed } = await imported("chat", ...from);
+    expect([tests, passed]).toEqual([60, 60]);
+    const { out } = await wf("chat", "init", ...from, "--query", "prompt", "--limit", "1");
+    expect((parse(out) as { tests: unknown[] }).tests).toEqual([
+      {
+        name: "Answer: Question 1",
+        query: "Answer: Question 1",
+        expect: ['not (text contains "error")', "text matches /you SAID: Question 1/i"],
       },
-      tests: [...cases.slice(0, 20), "file://more/tests.yaml", "file://more/tests.csv"],
-    }),
-    "more/tests.yaml": JSON.stringify(cases.slice(20, 40)),
-    "more/tests.csv": `question,__expected,__expected2\n${sixty
-      .slice(40)
-      .map(
-        (question) =>
-          `${question},"contains-all: You said, ${question}",similar(0.7): You said: ${question}. A fixed answer\n`,
-      )
-      .join("")}`,
-  });
-  const from = ["--from", "promptfoo", at("promptfooconfig.yaml"), "--judge", "grader"];
-  const { tests, passed } = await imported("chat", ...from);
-  expect([tests, passed]).toEqual([60, 60]);
-  const { out } = await wf("chat", "init", ...from, "--query", "prompt", "--limit", "1");
-  expect((parse(out) as { tests: unknown[] }).tests).toEqual([
-    {
-      name: "Answer: Question 1",
-      query: "Answer: Question 1",
-      expect: ['not (text contains "error")', "text matches /you SAID: Question 1/i"],
-    },
-  ]);
-});
+    ]);
+  },
+);
 
 test("assertions about JSON", async () => {
   const assert = (...types: string[]) => types.map((type) => ({ type }));
@@ -287,57 +294,60 @@ test.each(["file://../secret.txt", "file:///etc/hostname.txt"])("%s is not read"
   expect(ran.err).toMatch(/which is outside the directory of that file|file not found/);
 });
 
-test("60 rows of RAGAS, as JSON Lines and as CSV: the contexts are searched with --kb", async () => {
-  const context = "Thirty days of leave a year.";
-  await write(folder, { "leave.md": `${context}\n` });
-  for (const line of [
-    "create Handbook --indexing-technique high_quality",
-    `doc upload Handbook ${at("leave.md")}`,
-    "doc wait Handbook",
-  ])
-    await sandbox.done(["kb", ...line.split(" ")], { folder });
-  const rows = sixty
-    .map((question) => `${question}: days of leave a year?`)
-    .map((user_input) => ({
-      user_input,
-      response: "unused",
-      reference: `You said: ${user_input}. This is a fixed answer.`,
-      retrieved_contexts: ["x"],
-      reference_contexts: [context],
-    }));
-  const cells = (row: object) =>
-    Object.values(row).map(
-      (cell) =>
-        `"${(typeof cell === "string" ? cell : JSON.stringify(cell)).replaceAll('"', '""')}"`,
+rareTest(
+  "60 rows of RAGAS, as JSON Lines and as CSV: the contexts are searched with --kb",
+  async () => {
+    const context = "Thirty days of leave a year.";
+    await write(folder, { "leave.md": `${context}\n` });
+    for (const line of [
+      "create Handbook --indexing-technique high_quality",
+      `doc upload Handbook ${at("leave.md")}`,
+      "doc wait Handbook",
+    ])
+      await sandbox.done(["kb", ...line.split(" ")], { folder });
+    const rows = sixty
+      .map((question) => `${question}: days of leave a year?`)
+      .map((user_input) => ({
+        user_input,
+        response: "unused",
+        reference: `You said: ${user_input}. This is a fixed answer.`,
+        retrieved_contexts: ["x"],
+        reference_contexts: [context],
+      }));
+    const cells = (row: object) =>
+      Object.values(row).map(
+        (cell) =>
+          `"${(typeof cell === "string" ? cell : JSON.stringify(cell)).replaceAll('"', '""')}"`,
+      );
+    await write(folder, {
+      "ragas.jsonl": rows.map((row) => `${JSON.stringify(row)}\n`).join(""),
+      "ragas.csv": [Object.keys(rows[0] ?? {}), ...rows.map(cells)]
+        .map((row) => `${row.join(",")}\n`)
+        .join(""),
+      "python.csv": `user_input,reference,reference_contexts\nWhere?,Here,"['a', 'b']"\n`,
+    });
+    const lines = await imported("chat", "--from", "rows", at("ragas.jsonl"));
+    expect([lines.tests, lines.passed]).toEqual([60, 60]);
+    expect(lines.err).toContain("; not used: response, retrieved_contexts, reference_contexts\n");
+    expect(await readFile(at("made.yaml"), "utf8")).not.toContain("search");
+    const table = await imported(
+      "chat",
+      "--from",
+      "rows",
+      at("ragas.csv"),
+      "--kb",
+      "Handbook",
+      "--limit",
+      "60",
     );
-  await write(folder, {
-    "ragas.jsonl": rows.map((row) => `${JSON.stringify(row)}\n`).join(""),
-    "ragas.csv": [Object.keys(rows[0] ?? {}), ...rows.map(cells)]
-      .map((row) => `${row.join(",")}\n`)
-      .join(""),
-    "python.csv": `user_input,reference,reference_contexts\nWhere?,Here,"['a', 'b']"\n`,
-  });
-  const lines = await imported("chat", "--from", "rows", at("ragas.jsonl"));
-  expect([lines.tests, lines.passed]).toEqual([60, 60]);
-  expect(lines.err).toContain("; not used: response, retrieved_contexts, reference_contexts\n");
-  expect(await readFile(at("made.yaml"), "utf8")).not.toContain("search");
-  const table = await imported(
-    "chat",
-    "--from",
-    "rows",
-    at("ragas.csv"),
-    "--kb",
-    "Handbook",
-    "--limit",
-    "60",
-  );
-  expect([table.tests, table.passed]).toEqual([60, 60]);
-  expect(await readFile(at("made.yaml"), "utf8")).toContain("kb: Handbook");
-  const python = await wf("chat", "init", "--from", "rows", at("python.csv"), "--kb", "Handbook");
-  expect(python.err).toContain("1 skipped: with contexts that are not a JSON list of texts");
-});
+    expect([table.tests, table.passed]).toEqual([60, 60]);
+    expect(await readFile(at("made.yaml"), "utf8")).toContain("kb: Handbook");
+    const python = await wf("chat", "init", "--from", "rows", at("python.csv"), "--kb", "Handbook");
+    expect(python.err).toContain("1 skipped: with contexts that are not a JSON list of texts");
+  },
+);
 
-test("60 rows of CSV for a workflow", async () => {
+rareTest("60 rows of CSV for a workflow", async () => {
   await write(folder, {
     "plain.csv": `Question,Expected Answer\n${sixty.map((text) => `${text},${text}\n`).join("")}`,
   });

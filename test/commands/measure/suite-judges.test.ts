@@ -16,6 +16,7 @@ import {
   waitingJudge,
   workflowJudge,
 } from "../../lib/judge-apps.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -139,7 +140,7 @@ const nonsense: readonly (readonly [name: string, error: string])[] = [
   ["failing", "the model is away"],
 ];
 
-test("a judge without a verdict makes the test an error: 10", async () => {
+rareTest("a judge without a verdict makes the test an error: 10", async () => {
   const ran = await run(nonsense.map(([judge]) => asked("hello", { judge })));
   expect(ran.exit).toBe(10);
   expect(ran.results.map(({ status }) => status)).toEqual(nonsense.map(() => "error"));

@@ -10,6 +10,7 @@ import { spawnChild } from "../../../src/host/child-process.ts";
 import { write } from "../../lib/directory.ts";
 import { workflowJudge } from "../../lib/judge-apps.ts";
 import { listening } from "../../lib/listening.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
@@ -223,7 +224,7 @@ test("a program decides by its last verdict, or says nothing", async () => {
   }
 });
 
-test("a schema that refers to itself costs the other tests nothing: 10", async () => {
+rareTest("a schema that refers to itself costs the other tests nothing: 10", async () => {
   const files = ["saved.json", "tests.xml"].map((name) => join(folder, name));
   const [saved = "", junit = ""] = files;
   const self = { $ref: "#" };

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { write } from "../../lib/directory.ts";
 import { axeViolations, invalidParts, openedPage, textsOf } from "../../lib/opened-page.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
@@ -301,7 +302,7 @@ tests:
 `);
 });
 
-test("hostile answers stay text: in the suite, and on a terminal", async () => {
+rareTest("hostile answers stay text: in the suite, and on a terminal", async () => {
   const hostile = "\u001b[2Jx\u009b\u202e\n- a: b # c\n---\n'\"";
   const text = await read("results.json");
   const results = (answer: string) =>

@@ -6,6 +6,7 @@ import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { afterAppend } from "../../lib/after-append.ts";
 import { hintedCommands } from "../../lib/hinted.ts";
 import { root } from "../../lib/paths.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import type { TestSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -100,7 +101,7 @@ test("mistakes in arms and parts are named before anything is sent", async () =>
   expect(searches(server)).toBe(before);
 });
 
-test("the next tuning removes what a failed one left, by ID and name", async () => {
+rareTest("the next tuning removes what a failed one left, by ID and name", async () => {
   const { cli, done, folder, sandbox, written } = server;
   const arms = await written("arms.yml", "- { max_tokens: [100, 200] }\n");
   const line = ["kb", "tune", "Staff", questions, "--yes"];
@@ -151,68 +152,88 @@ test("a longer list of the same search is not better at the same length of conte
   await expect(stat(save)).rejects.toThrow("ENOENT");
 });
 
-test("settings are not applied over others, nor after failed searches; what failed is sent again", async () => {
-  const { cli, done, folder, sandbox } = server;
-  const line = ["kb", "tune", "Staff", questions, "--yes", "--apply", "-o", "json"];
-  const settings = async () =>
-    (await done(["kb", "show", "Staff", "--jq", ".retrieval_model_dict"])).out;
-  const today = await settings();
-  const change = (model: object) =>
-    done(["kb", "update", "Staff", "--retrieval-model", JSON.stringify(model)]);
-  const others = { ...(JSON.parse(today) as object), top_k: 7 };
-  let searched = 0;
-  const meanwhile = afterAppend((text) =>
-    text.includes('"list":') && searched++ === 0 ? change(others) : undefined,
-  );
-  const changed = await cli(line, { folder, ...meanwhile });
-  expect(changed).toMatchObject({ exit: 10, out: expect.stringContaining('"applied":false') });
-  expect(changed.err).toContain("the knowledge base was changed while it was searched");
-  expect(JSON.parse(await settings())).toEqual(others);
-  await change(JSON.parse(today) as object);
-  sandbox.setFaults([parseFault("POST */retrieve status=500 skip=40 times=2")]);
-  const failed = await cli([...line, "--max-requests", "93"], { folder });
-  sandbox.setFaults([]);
-  expect(failed).toMatchObject({ exit: 10, out: expect.stringContaining('"verdict":"better"') });
-  expect(failed.err).toContain("2 searches failed and do not count");
-  expect(await settings()).toBe(today);
-  const before = searches(server);
-  const { out } = await done(
-    line.filter((word) => word !== "--apply"),
-    { folder },
-  );
-  expect(JSON.parse(out)).toMatchObject({ verdict: "better" });
-  expect(searches(server) - before).toBe(2);
-});
+rareTest(
+  "settings are not applied over others, nor after failed searches; what failed is sent again",
+  async () => {
+    const { cli, done, folder, sandbox } = server;
+    const line = ["kb", "tune", "Staff", questions, "--yes", "--apply", "-o", "json"];
+    const settings = async () =>
+      (await done(["kb", "show", "Staff", "--jq", ".retrieval_model_dict"])).out;
+    const today = await settings();
+    const change = (model: object) =>
+      done(["kb", "update", "Staff", "--retrieval-model", JSON.stringify(model)]);
+    const others = { ...(JSON.parse(today) as object), top_k: 7 };
+    let searched = 0;
+    const meanwhile = afterAppend((text) =>
+      text.includes('"list":') && searched++ === 0 ? change(others) : undefined,
+    );
+    const changed = await cli(line, { folder, ...meanwhile });
+    expect(changed).toMatchObject({ exit: 10, out: expect.stringContaining('"applied":false') });
+    expect(changed.err).toContain("the knowledge base was changed while it was searched");
+    expect(JSON.parse(await settings())).toEqual(others);
+    await change(JSON.parse(today) as object);
+    sandbox.setFaults([parseFault("POST */retrieve status=500 skip=40 times=2")]);
+    const failed = await cli([...line, "--max-requests", "93"], { folder });
+    sandbox.setFaults([]);
+    expect(failed).toMatchObject({ exit: 10, out: expect.stringContaining('"verdict":"better"') });
+    expect(failed.err).toContain("2 searches failed and do not count");
+    expect(await settings()).toBe(today);
+    const before = searches(server);
+    const { out } = await done(
+      line.filter((word) => word !== "--apply"),
+      { folder },
+    );
+    expect(JSON.parse(out)).toMatchObject({ verdict: "better" });
+    expect(searches(server) - before).toBe(2);
+  },
+);
 
-test("nothing is sent after the minutes, not even by what waited for a knowledge base", async () => {
-  const { done, folder, written } = server;
-  const arms = await written("arms.yml", "- { max_tokens: [110, 210] }\n");
-  const limits = ["--max-requests", "7", "--max-minutes", "60"];
-  const line = ["kb", "tune", "Staff", questions, "--arms", arms, ...limits, "--yes", "-o", "json"];
-  let ms = 0;
-  const late = afterAppend((text) => text.includes('"filled"') && (ms = 3_600_000));
-  const from = server.seen.length;
-  const { out } = await done(line, { folder, ...late, elapsed: () => ms });
-  expect(JSON.parse(out)).toMatchObject({ verdict: "inconclusive", searches: 1 });
-  const sent = server.seen.slice(from).filter(({ path }) => /create-by|retrieve/.test(path));
-  // One search with today's settings, and the 14 documents of the first knowledge base.
-  expect(sent).toHaveLength(15);
-});
+rareTest(
+  "nothing is sent after the minutes, not even by what waited for a knowledge base",
+  async () => {
+    const { done, folder, written } = server;
+    const arms = await written("arms.yml", "- { max_tokens: [110, 210] }\n");
+    const limits = ["--max-requests", "7", "--max-minutes", "60"];
+    const line = [
+      "kb",
+      "tune",
+      "Staff",
+      questions,
+      "--arms",
+      arms,
+      ...limits,
+      "--yes",
+      "-o",
+      "json",
+    ];
+    let ms = 0;
+    const late = afterAppend((text) => text.includes('"filled"') && (ms = 3_600_000));
+    const from = server.seen.length;
+    const { out } = await done(line, { folder, ...late, elapsed: () => ms });
+    expect(JSON.parse(out)).toMatchObject({ verdict: "inconclusive", searches: 1 });
+    const sent = server.seen.slice(from).filter(({ path }) => /create-by|retrieve/.test(path));
+    // One search with today's settings, and the 14 documents of the first knowledge base.
+    expect(sent).toHaveLength(15);
+  },
+);
 
-test("a report is given though temporary knowledge bases cannot be removed; the same line removes them", async () => {
-  const { cli, done, folder, sandbox, written } = server;
-  const arms = await written("arms.yml", "- { max_tokens: 120 }\n");
-  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--max-requests", "6", "--yes"];
-  const before = await names(server);
-  sandbox.setFaults([parseFault("DELETE * status=403")]);
-  const kept = await cli(line, { folder });
-  sandbox.setFaults([]);
-  expect(kept).toMatchObject({ exit: 10, out: expect.stringContaining("# Staff: ") });
-  expect(kept.err).toContain("temporary knowledge bases stay until the next kb tune");
-  const sent = searches(server);
-  expect((await done(line, { folder })).out).toBe(kept.out);
-  expect([searches(server), await names(server)]).toEqual([sent, before]);
-});
+rareTest(
+  "a report is given though temporary knowledge bases cannot be removed; the same line removes them",
+  async () => {
+    const { cli, done, folder, sandbox, written } = server;
+    const arms = await written("arms.yml", "- { max_tokens: 120 }\n");
+    const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--max-requests", "6", "--yes"];
+    const before = await names(server);
+    sandbox.setFaults([parseFault("DELETE * status=403")]);
+    const kept = await cli(line, { folder });
+    sandbox.setFaults([]);
+    expect(kept).toMatchObject({ exit: 10, out: expect.stringContaining("# Staff: ") });
+    expect(kept.err).toContain("temporary knowledge bases stay until the next kb tune");
+    const sent = searches(server);
+    expect((await done(line, { folder })).out).toBe(kept.out);
+    expect([searches(server), await names(server)]).toEqual([sent, before]);
+  },
+);
 
 test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
   const { done, folder } = server;
@@ -258,23 +279,26 @@ test("after its minutes a tuning stops, and continues with more of them", async 
   expect(JSON.parse(out)).toMatchObject({ searches: searches(server) - before });
 });
 
-test("rules are tried with one question each: their knowledge bases are made one after the other", async () => {
-  const { done, folder, written } = server;
-  const arms = await written("arms.yml", "- { max_tokens: [100, 150, 200] }\n");
-  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--max-requests", "8", "--yes"];
-  const from = server.seen.length;
-  const { out } = await done([...line, "-o", "json"], { folder });
-  expect(JSON.parse(out)).toMatchObject({ questions: { tune: 1, proof: 2 } });
-  const sizes = server.seen.slice(from).flatMap(({ path, body }) => {
-    const text = path.includes("create-by") ? new TextDecoder().decode(body) : "";
-    return /"max_tokens":(\d+)/.exec(text)?.[1] ?? [];
-  });
-  // The handbook has 14 documents.
-  expect(sizes).toEqual([100, 150, 200].flatMap((size) => Array<string>(14).fill(String(size))));
-  expect((await names(server)).filter((name) => name.startsWith("tune"))).toEqual([]);
-});
+rareTest(
+  "rules are tried with one question each: their knowledge bases are made one after the other",
+  async () => {
+    const { done, folder, written } = server;
+    const arms = await written("arms.yml", "- { max_tokens: [100, 150, 200] }\n");
+    const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--max-requests", "8", "--yes"];
+    const from = server.seen.length;
+    const { out } = await done([...line, "-o", "json"], { folder });
+    expect(JSON.parse(out)).toMatchObject({ questions: { tune: 1, proof: 2 } });
+    const sizes = server.seen.slice(from).flatMap(({ path, body }) => {
+      const text = path.includes("create-by") ? new TextDecoder().decode(body) : "";
+      return /"max_tokens":(\d+)/.exec(text)?.[1] ?? [];
+    });
+    // The handbook has 14 documents.
+    expect(sizes).toEqual([100, 150, 200].flatMap((size) => Array<string>(14).fill(String(size))));
+    expect((await names(server)).filter((name) => name.startsWith("tune"))).toEqual([]);
+  },
+);
 
-test("chunking is tried in temporary knowledge bases, and applied by a file", async () => {
+rareTest("chunking is tried in temporary knowledge bases, and applied by a file", async () => {
   const other = await handbook();
   const { done, folder, written } = other;
   const arms = await written(

@@ -7,6 +7,7 @@ import { serverEvent } from "../../../src/lib/server-event.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";
 import { CliError } from "../../../src/errors.ts";
 import { topicText } from "../../../src/cli/help/topics.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { seeded } from "../../lib/seeded.ts";
 import { endsOf, playedRun, recordedRun } from "../../lib/played-run.ts";
 import type { Cut, Played } from "../../lib/played-run.ts";
@@ -866,7 +867,7 @@ describe("help conditions", async () => {
   });
 });
 
-test("any text is a check that can be evaluated or a usage error with a position", () => {
+rareTest("any text is a check that can be evaluated or a usage error with a position", () => {
   const traces = Object.keys(verdicts).map((title) => {
     const trace = new RunTrace();
     for (const [at, event] of recordedRun(title).entries()) trace.add(serverEvent(event.data), at);

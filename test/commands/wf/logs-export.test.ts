@@ -7,7 +7,7 @@ import type { Files } from "../../../src/host/host.ts";
 import { exported, exportsKilled, exportsUnderWay, rowsIn } from "../../lib/export-scenario.ts";
 import { clock, logServer, logsOf, uuid } from "../../lib/log-server.ts";
 import type { Log } from "../../lib/log-server.ts";
-import { sampled } from "../../lib/sampled.ts";
+import { rareTest, sampled } from "../../lib/sampled.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
@@ -28,9 +28,7 @@ test.each(sampled(2, seeds))("exports every run of a changing log once (seed %i)
   exportsUnderWay(seed, folder),
 );
 
-test.each([1])("a killed export resumes without duplicates (seed %i)", (seed) =>
-  exportsKilled(seed, 2, folder),
-);
+rareTest("a killed export resumes without duplicates", () => exportsKilled(1, 2, folder));
 
 describe("a file", () => {
   test("has the rows as received, newest first; a summary is printed", async () => {
@@ -534,7 +532,7 @@ describe("an unfinished export", () => {
     },
   );
 
-  test("reports a full disk, keeps its progress, and resumes when there is space", async () => {
+  rareTest("reports a full disk, keeps its progress, and resumes when there is space", async () => {
     const logs = logsOf(...Array.from({ length: 60 }, () => 20));
     const { env } = await logServer(() => logs, 3, { padding: 20_000 });
     const path = place("runs.jsonl");

@@ -8,6 +8,7 @@ import { runs } from "../../lib/following.ts";
 import { playedRun, recordedRun } from "../../lib/played-run.ts";
 import type { Played } from "../../lib/played-run.ts";
 import { recordedFile, timedEvents } from "../../lib/recorded-file.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
@@ -380,7 +381,7 @@ describe("reading", () => {
     }
   });
 
-  test("shows or rejects any file", async () => {
+  rareTest("shows or rejects any file", async () => {
     const { readsAnything } = await import("../../lib/damaged-files.ts");
     await readsAnything(60, 7);
   });

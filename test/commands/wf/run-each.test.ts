@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory, type World } from "../../lib/support.ts";
 
@@ -404,7 +405,7 @@ describe("flags apply to all rows", () => {
   });
 });
 
-test("saves every run, even if many start at once", async () => {
+rareTest("saves every run, even if many start at once", async () => {
   const folder = await temporaryDirectory();
   const rows = Array.from({ length: 20 }, (_, row) => `${row}`).join("\n");
   const path = await file("many.csv", `query\n${rows}\n`);
