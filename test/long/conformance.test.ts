@@ -30,12 +30,11 @@ async function serve(): Promise<string> {
   let isListening = () => {};
   const listening = new Promise<void>((resolve) => (isListening = resolve));
   const context = {
-    signal: stop.signal,
     trace: () => Promise.resolve(),
     async promptLine(line: string) {
       if (said.push(line) === 2) isListening();
     },
-    host: { secrets: { learn: () => {} } },
+    host: { signal: stop.signal, secrets: { learn: () => {} } },
   } as unknown as Context; // all of it that the transport uses
   let now = 0;
   const host = {
