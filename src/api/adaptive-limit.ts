@@ -7,7 +7,7 @@ export interface ConcurrencyOptions {
 }
 
 /** Where a limit begins, and how far it may go. */
-export interface LimitRange {
+interface LimitRange {
   readonly start: number;
   readonly max: number;
 }

@@ -125,7 +125,7 @@ export interface Files {
 }
 
 /** A child process. */
-export interface Child {
+interface Child {
   /** Exit code, or 128 + signal number. Rejects if it writes too much. */
   readonly exit: Promise<number>;
   /** Settles when it has ended itself; what it started may still hold its output. */

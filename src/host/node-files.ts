@@ -9,7 +9,7 @@ import type { LockOwner, LockSystem } from "./lock.ts";
 import { untrustedPart } from "./trusted-path.ts";
 
 /** The system calls below `Files`, by the names of Node.js; the simulator has a disk of its own. */
-export interface FileSystem {
+interface FileSystem {
   readonly fs: () => Promise<typeof import("node:fs/promises")>;
   /** For thousands of small files these take a third of the time of `node:fs/promises`. */
   readonly readContent: (path: string) => Promise<Buffer>;

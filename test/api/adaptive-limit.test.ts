@@ -1,11 +1,14 @@
 import { expect, test } from "vitest";
 import { AdaptiveLimit } from "../../src/api/adaptive-limit.ts";
-import type { LimitRange } from "../../src/api/adaptive-limit.ts";
 
 const normal = { start: 3, max: 8 };
 
 /** Ends of requests in words: `100` is a read in ms, `w100` a write, `429` a refusal; `3*100` three of them. */
-function limitAfter(range: LimitRange, words: string, wanted = true): number {
+function limitAfter(
+  range: ConstructorParameters<typeof AdaptiveLimit>[0],
+  words: string,
+  wanted = true,
+): number {
   const limit = new AdaptiveLimit(range);
   for (const word of words.split(" ").filter(Boolean)) {
     const [, times = "1", write, ms] = /^(?:(\d+)\*)?(w)?(\d+)$/.exec(word) ?? [];

@@ -4,7 +4,7 @@ import { createServer, request as send } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { diskFiles } from "../../src/host/node-files.ts";
-import type { Child, RawHost } from "../../src/host/host.ts";
+import type { RawHost } from "../../src/host/host.ts";
 import { memoryKeyring, silentBus } from "../lib/keyring.ts";
 import { filesBelow, leaks, markedKey, spellings } from "../lib/leak-marks.ts";
 import { recordedRun } from "../lib/played-run.ts";
@@ -124,7 +124,7 @@ async function machine({ env, first = [], world, inFile }: Source) {
   /** Text appended to files that may be deleted by the end. */
   const written: string[] = [];
   const started: string[] = [];
-  const spawn: RawHost["spawn"] = (command, args): Child => {
+  const spawn: RawHost["spawn"] = (command, args) => {
     started.push(command, ...args);
     const kinds: Readonly<Record<string, string>> = {
       "kb-key": markedKey("dataset", "Command"),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent } from "undici";
 import { run } from "../../src/cli/run.ts";
-import type { Child, Files, Keyring, RawHost, Output } from "../../src/host/host.ts";
+import type { Files, Keyring, RawHost, Output } from "../../src/host/host.ts";
 import { diskFiles } from "../../src/host/node-files.ts";
 import { afterFile } from "./cleanup.ts";
 
@@ -142,7 +142,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
       world.keyring ? Promise.resolve(world.keyring) : Promise.reject(new Error("no keyring")),
     spawn:
       world.spawn ??
-      ((): Child => {
+      ((): ReturnType<RawHost["spawn"]> => {
         throw new Error("unexpected spawn: pass `spawn` to the test");
       }),
     prompt: (question) => {

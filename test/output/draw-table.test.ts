@@ -6,6 +6,7 @@ import type { Style } from "../../src/output/print/print.ts";
 import { drawTable } from "../../src/output/table/draw-table.ts";
 import { sharedWidths } from "../../src/output/table/layout.ts";
 import { collecting, plain, printed } from "../lib/printed.ts";
+import { rareTest } from "../lib/sampled.ts";
 import { differentWidths } from "../lib/widths.ts";
 import { turns } from "../lib/turns.ts";
 
@@ -95,7 +96,7 @@ test.each([
 });
 
 // All of them: test/long/widths.test.ts.
-test("widths are those of string-width 8", () => {
+rareTest("widths are those of string-width 8", () => {
   expect(differentWidths(11)).toEqual([]);
 });
 

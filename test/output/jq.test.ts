@@ -6,6 +6,7 @@ import { checkStyle, render } from "../../src/output/print/print.ts";
 import type { Style } from "../../src/output/print/print.ts";
 import { built } from "../lib/built.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
+import { rareTest } from "../lib/sampled.ts";
 
 // A filter runs in a thread of its own, so that an endless or excessive one can be stopped.
 
@@ -41,7 +42,7 @@ const list = '{"data":[{"id":"1","name":"a"}],"has_more":false,"total":1,"page":
 const server = await rawServer([(socket) => socket.end(http(200, list))]);
 const env = { KB_BASE_URL: server.baseUrl };
 
-test("--timeout stops it, and only the error is printed", async () => {
+rareTest("--timeout stops it, and only the error is printed", async () => {
   const ran = await built(["kb", "list", "--jq", "def f: f; f", "--timeout", "3s"], env);
   expect(ran).toMatchObject({ exit: 12, out: "" });
   expect(JSON.parse(ran.err)).toMatchObject({ error: { code: "deadline", exit: 12 } });

@@ -185,7 +185,7 @@ describe("a page", () => {
   });
 });
 
-test("a page is valid, and has no violation of accessibility", async () => {
+rareTest("a page is valid, and has no violation of accessibility", async () => {
   expect(await invalidParts(html)).toEqual([]);
   // The script adds to what is there; test/long/html-pages.test.ts checks pages without it, too.
   expect(await axeViolations(html, true)).toEqual([]);

@@ -2,9 +2,11 @@ import { constants } from "node:fs";
 import { dirname } from "node:path";
 import type { Files } from "../../src/host/host.ts";
 import type { LockSystem } from "../../src/host/lock.ts";
-import { filesOf, type FileSystem } from "../../src/host/node-files.ts";
+import { filesOf } from "../../src/host/node-files.ts";
 import { bytesOf, systemError, type Disk, type Inode } from "./disk.ts";
 import type { FaultKind } from "./faults.ts";
+
+type FileSystem = Parameters<typeof filesOf>[0];
 
 /** How the system calls of a process reach its disk. */
 export interface Access {

@@ -211,7 +211,7 @@ const decisions: readonly (readonly [code: string, status: string, actual: strin
   ["head -c 2000000 /dev/zero", "error", "it writes more than 1048576 bytes"],
 ];
 
-test("a program decides by its last verdict, or says nothing", async () => {
+rareTest("a program decides by its last verdict, or says nothing", async () => {
   const scripts = decisions.map(([code], index) => [`decides${index}.sh`, code] as const);
   await write(folder, Object.fromEntries(scripts));
   const tests = scripts.map(([name]) => said("a", { check: { run: ["sh", name] } }));

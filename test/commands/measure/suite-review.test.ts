@@ -48,7 +48,7 @@ tests:
 await write(folder, { "suite.yaml": suite });
 await save("suite.yaml", "results.json");
 
-test("a page marks the words that changed, by more than color", async () => {
+rareTest("a page marks the words that changed, by more than color", async () => {
   const days = "You have <b>20</b> days of leave.";
   await write(folder, {
     "page.yaml": `tests: [{ name: days, inputs: { query: "You have <b>30</b> days." }, answer: "${days}" }]\n`,

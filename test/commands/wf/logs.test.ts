@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { clock, logServer, logsOf, start, uuid } from "../../lib/log-server.ts";
 import type { Log } from "../../lib/log-server.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
@@ -303,7 +304,7 @@ describe("wf logs --follow", () => {
     expect(seen.some(({ searchParams }) => searchParams.has("status"))).toBe(false);
   });
 
-  test("shows all runs since a time, and one JSON value per run with --jq", async () => {
+  rareTest("shows all runs since a time, and one JSON value per run with --jq", async () => {
     const first = Array.from({ length: 250 }, (_, number) => log(number, start + number));
     const { out } = await followed(["--since", "2026-11-21T10:00:10Z", "--jq", ".id"], first, [
       (logs) => logs.push(log(999, clock)),
