@@ -1,7 +1,7 @@
 import { FROM_FILE, exitsOf, flagHelp, helpFor } from "../../src/cli/help/help.ts";
 import { MAX_WIDTH } from "../../src/cli/help/layout.ts";
 import { topicNames } from "../../src/cli/help/groups.ts";
-import { topicText } from "../../src/cli/help/topics.ts";
+import { topicText } from "../../src/cli/help/topic.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
 import { ownFlags, sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
 import { sharedFeatures } from "../../src/commands/shared.ts";

@@ -484,7 +484,7 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["follow/run-state.ts", "wf events", "takes an hour"],
   ["host/lock.ts", "kill", "ends a process that holds a lock: cli/at-once.test.ts"],
   ["follow/open-stream.ts", "see whether", "needs a form that fails: form-answers.test.ts"],
-  ["commands/wf/otlp/stage.ts", "wf logs export", "needs a collector that fails: otlp.test.ts"],
+  ["commands/wf/otlp/index.ts", "wf logs export", "needs a collector that fails: otlp.test.ts"],
   ["commands/wf/follow/displayed.ts", "wf show", "needs lost text: following.test.ts"],
   ["commands/wf/forms/dialog.ts", "wf form submit", "for a form that is left open in a terminal"],
   ["commands/wf/run/batch.ts", "wf logs", "needs an interrupted batch: run-each.test.ts"],

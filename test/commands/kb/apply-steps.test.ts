@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { planSettings } from "../../../src/commands/kb/changes/index.ts";
 import type { CurrentState } from "../../../src/commands/kb/changes/index.ts";
 import type { KbFile } from "../../../src/commands/kb/declarative/file.ts";
-import { desiredState } from "../../../src/commands/kb/declarative/read-plan.ts";
+import { desiredState } from "../../../src/commands/kb/declarative/apply.ts";
 
 const current: CurrentState = {
   settings: {

@@ -6,7 +6,7 @@ import { parseExpectation } from "../../../src/commands/wf/expect/run-scope.ts";
 import { serverEvent } from "../../../src/lib/server-event.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";
 import { CliError } from "../../../src/errors.ts";
-import { topicText } from "../../../src/cli/help/topics.ts";
+import { topicText } from "../../../src/cli/help/topic.ts";
 import { rareTest } from "../../lib/sampled.ts";
 import { seeded } from "../../lib/seeded.ts";
 import { endsOf, playedRun, recordedRun } from "../../lib/played-run.ts";

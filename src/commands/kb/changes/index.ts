@@ -12,9 +12,11 @@ export {
   makeDocuments,
   plannedRow,
   sizeOf,
+  lossesIn,
+  withLosses,
+  withLost,
 } from "./make-documents.ts";
 export { ambiguousContent, duplicatePath, indexedAgain, planDocuments } from "./plan-documents.ts";
-export { lossesIn, withLosses, withLost } from "./replaced-chunks.ts";
 export { planSettings } from "./plan-settings.ts";
 export type { CurrentState, DesiredState } from "./plan-settings.ts";
 export type { MadeJournal, Noted } from "./upload.ts";

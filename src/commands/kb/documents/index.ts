@@ -20,8 +20,8 @@ export {
 } from "./indexing-status.ts";
 export type { DocumentStatus } from "./indexing-status.ts";
 export { confirmLosses, lossesOf, lossNames, nameLosses, readLosses } from "./losses.ts";
-export { metadataWriter, restoreValues } from "./metadata-writer.ts";
-export type { MetadataWriter } from "./metadata-writer.ts";
+export { metadataWriter, restoreValues, waitOnRateLimit } from "./metadata-writer.ts";
+export type { MetadataWriter, RateLimitWaiter } from "./metadata-writer.ts";
 export {
   newestRule,
   ruleFor,
@@ -42,6 +42,4 @@ export {
 } from "./state.ts";
 export { changeSettings } from "./change-settings.ts";
 export { brokenIndex, repairIndex, splitAgain } from "./repair-index.ts";
-export { waitOnRateLimit } from "./rate-limit.ts";
-export type { RateLimitWaiter } from "./rate-limit.ts";
 export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";

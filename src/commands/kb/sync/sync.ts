@@ -1,6 +1,6 @@
-import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
+import { CliError, refused, stoppedByUser, usage, notFound } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
+import { counted, firstNames, withSlashes, decodeText } from "../../../lib/text.ts";
 import { confirmLosses, isAddress, isCustomField, syncFields } from "../documents/index.ts";
 import { indexedAgain, lossesIn, makeDocuments, withLosses } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
@@ -8,14 +8,20 @@ import type { SyncJournal } from "./made-journal.ts";
 import { documentPath, parsePrefix } from "./local-files.ts";
 import { matchesNone } from "./patterns.ts";
 import { openSync, planSync } from "./plan.ts";
-import type { SyncPlan } from "./plan.ts";
+import type { SyncPlan, PlanFlags } from "./plan.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { uploadKind } from "../sources/index.ts";
-import type { SourceOptions } from "../sources/index.ts";
+import {
+  uploadKind,
+  contentFixes,
+  openSource,
+  pointerProblem,
+  textProblem,
+} from "../sources/index.ts";
+import type { SourceOptions, SourceObject } from "../sources/index.ts";
 import type { syncParams } from "./command.ts";
 
 /** The flags, and how documents are split (default: as the last one of them). */
@@ -37,7 +43,6 @@ const idle: ProgressStep = { done: 0, total: 0, unit: "files" };
 export async function* run(args: SyncInput, context: Context): AsyncGenerator<SyncRow | string> {
   const { show } = args;
   if (show === undefined) return yield* syncDirectory(args, context);
-  const { shownText } = await import("./show.ts");
   yield await shownText({ ...args, prefix: parsePrefix(args.prefix), show }, context);
 }
 
@@ -248,4 +253,32 @@ function maxDeletes({ max_delete = "20%" }: SyncInput, total: number): number {
     );
   }
   return percent ? (Number(number) / 100) * total : Number(number);
+}
+
+/** The text of a file as a sync sends it: a page as Markdown. Throws usage for a file that is uploaded. */
+async function shownText(
+  input: PlanFlags & { readonly show: string },
+  context: Context,
+): Promise<string> {
+  if (!context.options.dryRun) throw usage("--show requires --dry-run");
+  const { directory, prefix, show, allow_private } = input;
+  const from = await openSource(directory, context, { isPrivate: allow_private });
+  try {
+    const { entries } = await from.list(input);
+    const object = entries.find(
+      (each): each is SourceObject =>
+        each.kind === "file" &&
+        [each.path, documentPath(each.path, prefix)].includes(documentPath(show, undefined)),
+    );
+    if (!object) throw notFound(`${from.label} has no file ${show}`);
+    if (uploadKind(object.path) !== "text")
+      throw usage(`${show} is uploaded as it is`, "the server extracts its text");
+    await from.prepare?.([object]);
+    const bytes = (await from.get(object))?.bytes ?? new Uint8Array();
+    const unfit = pointerProblem(bytes) ?? textProblem(bytes);
+    if (unfit) throw usage(`${show}: ${unfit.problem}`, contentFixes[unfit.finding]);
+    return decodeText(bytes) ?? "";
+  } finally {
+    await from.close?.();
+  }
 }
