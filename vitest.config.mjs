@@ -26,17 +26,15 @@ const withTables = readdirSync(new URL("test", import.meta.url), { recursive: tr
   );
 
 /**
- * Tests of what a command meets once in thousands of runs (kills at any step, full disks, odd terminals and
- * responses), of whole dialogs on terminals, of the package, and of each command that a hint names. They take
- * half of the processor time of all tests, so only the long tests run them.
+ * Tests of what a command meets once in thousands of runs (kills at any step, full disks, odd terminals), of
+ * whole dialogs on terminals, and of the package. They take a third of the processor time of all tests, so only
+ * the long tests run them.
  */
 const rare = [
-  "test/api/mutated-responses.test.ts",
-  "test/cli/hints.test.ts",
   "test/commands/kb/{backup,snapshot,sync}-kills.test.ts",
   "test/commands/kb/{moved,sync}-hard.test.ts",
   "test/output/hard-*.test.ts",
-  "test/process/{children,connections,fuzz,hard-system,hostile-names,kills,torture,watchdog,zombies}.test.ts",
+  "test/process/{children,connections,hard-system,hostile-names,zombies}.test.ts",
   "test/process/{profile-store,progress,prompts-process,top-process}.test.ts",
   "test/process/{questions,rename,suite}-kill*.test.ts",
   "test/project/{package,recipes}.test.ts",

@@ -1,5 +1,6 @@
 /** A sample of the damaged responses of test/long/mutated-responses.test.ts, and those that once caused bugs. */
 import { afterAll, expect, test } from "vitest";
+import { sampled } from "../lib/sampled.ts";
 import { seeded } from "../lib/seeded.ts";
 import { complaints, played, trialsOf } from "../lib/mutated-responses.ts";
 import type { Scene, Trial } from "../lib/mutated-responses.ts";
@@ -51,10 +52,10 @@ async function expectNoComplaints(scenes: readonly Scene[], each: number): Promi
 }
 
 test("commands handle recorded responses with one damaged field", () =>
-  expectNoComplaints(sample(recordedScenes(undefined), 10), 2));
+  expectNoComplaints(sampled(3, sample(recordedScenes(undefined), 10)), 2));
 
 const tasks =
   /verify \.|logs export .*csv|timeline PAUSED$|diff PAUSED|follow -o jsonl|chunk delete|tag delete|apply|doc wait H|eval .*json$|export .*chunks|sync .*-y|import|metadata set .*-o|^wf run --(blocking|input query=hello --record|each)|wait RUN|logs --all$|stats .*d$|form submit/;
 
 test("tasks handle responses with one damaged field", async () =>
-  expectNoComplaints(await sandboxScenes(tasks), 2));
+  expectNoComplaints(sampled(4, await sandboxScenes(tasks)), 2));

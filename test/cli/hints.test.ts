@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { mapCommands } from "../../src/lib/command-line.ts";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
+import { rareTest, sampled } from "../lib/sampled.ts";
 import { watchCalls } from "../lib/call-sites.ts";
 import { hintedCommands } from "../lib/hinted.ts";
 import { memoryKeyring } from "../lib/keyring.ts";
@@ -374,7 +375,7 @@ const scenes: readonly Scene[] = [
 ];
 
 describe("each command in a hint runs", () => {
-  test.each(scenes)("$line", async (scene) => {
+  test.each(sampled(6, scenes))("$line", async (scene) => {
     const { line, on = server, faults = [], world } = scene;
     const env = Object.fromEntries(
       Object.entries(world?.env ?? {}).map(([name, value]) => [
@@ -494,7 +495,7 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/wf/run/run.ts", "wf logs", "needs a stream without an event"],
 ];
 
-test("every place in the source that shows a command was reached", async () => {
+rareTest("every place in the source that shows a command was reached", async () => {
   const reached = new Set(await calls.reached());
   const missing = calls.all.filter((site) => !reached.has(site));
   const isKnown = ({ file, code }: (typeof missing)[number]) =>
