@@ -2,10 +2,9 @@ import { own, stringifyJson } from "../lib/json.ts";
 import { sha256 } from "../lib/sha256.ts";
 import { isUuid } from "../lib/text.ts";
 import { version } from "../lib/version.ts";
-import type { ModelUse } from "./model-use.ts";
+import type { ModelUse, RunTrace } from "./trace.ts";
 import { eachSpan, spansOf } from "./spans.ts";
 import type { Span } from "./spans.ts";
-import type { RunTrace } from "./trace.ts";
 
 /** The version of the semantic conventions that names the attributes. */
 const schemaUrl = "https://opentelemetry.io/schemas/1.37.0";

@@ -1,8 +1,6 @@
 import { own, valueAt } from "../lib/json.ts";
 import { isNumber } from "../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../lib/server-event.ts";
-import { modelUse } from "./model-use.ts";
-import type { ModelUse } from "./model-use.ts";
 import { TextSoFar } from "./text.ts";
 
 /** One execution of a node. Times are those at which its events arrived, in ms since the epoch. */
@@ -269,3 +267,37 @@ const numberAt = (value: unknown, name: string): number | undefined => {
 /** A Unix time in seconds as ms; undefined if it is invalid. */
 const millisecondsOf = (seconds: number | undefined): number | undefined =>
   seconds !== undefined && seconds >= 0 && seconds < 1e11 ? seconds * 1000 : undefined;
+
+/** A call of a model by a node. */
+export interface ModelUse {
+  /** `openai`, the end of the server's name for it. */
+  readonly provider: string;
+  readonly model: string;
+  /** `chat` or `completion`. */
+  readonly mode: string;
+  /** Tokens; undefined if the server does not tell them, as after a failure. */
+  readonly input: number | undefined;
+  readonly output: number | undefined;
+}
+
+/** The model that a node called, from its end; undefined for other nodes and for redacted names. */
+function modelUse(fields: EventFields): ModelUse | undefined {
+  const { node_type, process_data, inputs, outputs } = fields;
+  // A node that fails before the response has no process data (server §15.5).
+  const isEarly = valueAt(process_data, "model_name") === undefined && node_type === "llm";
+  const told = isEarly ? inputs : process_data;
+  const [provider, model] = [valueAt(told, "model_provider"), valueAt(told, "model_name")];
+  if (typeof provider !== "string" || typeof model !== "string" || model.startsWith("<"))
+    return undefined;
+  const tokens = (name: string) =>
+    [process_data, outputs].map((each) => valueAt(each, `usage.${name}`)).find(isNumber);
+  const name = provider.split("/").at(-1) ?? "";
+  const mode = String(valueAt(told, "model_mode") ?? "chat");
+  return {
+    provider: name,
+    model,
+    mode,
+    input: tokens("prompt_tokens"),
+    output: tokens("completion_tokens"),
+  };
+}

@@ -428,7 +428,7 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/kb/check/check.ts", "command, args", "is in rows: damage.test.ts"],
   ["commands/kb/backup/drill.ts", "kb backup drill", "needs a damaged snapshot: damaged-snapshots"],
   ["commands/kb/backup/undo.ts", "kb undo", "needs a damaged record: damaged-snapshots.test.ts"],
-  ["commands/kb/chunk-lists/update-chunk.ts", "kb chunk show", "needs a server that drops a field"],
+  ["commands/kb/chunk-lists/make-chunks.ts", "kb chunk show", "needs a server that drops a field"],
   ["commands/kb/documents/contents.ts", "kb cat", "needs a lost file: lost-files.test.ts"],
   [
     "commands/kb/backup/snapshots.ts",
@@ -486,7 +486,7 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["host/lock.ts", "kill", "ends a process that holds a lock: cli/at-once.test.ts"],
   ["follow/open-stream.ts", "see whether", "needs a form that fails: form-answers.test.ts"],
   ["commands/wf/otlp/index.ts", "wf logs export", "needs a collector that fails: otlp.test.ts"],
-  ["commands/wf/follow/displayed.ts", "wf show", "needs lost text: following.test.ts"],
+  ["commands/wf/follow/index.ts", "wf show", "needs lost text: following.test.ts"],
   ["commands/wf/forms/dialog.ts", "wf form submit", "for a form that is left open in a terminal"],
   ["commands/wf/run/batch.ts", "wf logs", "needs an interrupted batch: run-each.test.ts"],
   ["commands/wf/run/retry.ts", "{ input })", "needs a file that the server has deleted"],

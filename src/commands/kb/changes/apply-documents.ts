@@ -25,15 +25,21 @@ import {
   waitUntilEditable,
 } from "./indexing.ts";
 import type { Unindexed } from "./indexing.ts";
-import { newOwners } from "./owners.ts";
-import { newMarker } from "./marker.ts";
-import type { Marker } from "./marker.ts";
+import {
+  newOwners,
+  newMarker,
+  isSent,
+  isUpload,
+  noted,
+  sendDocument,
+  unsent,
+  valuesOf,
+} from "./upload.ts";
+import type { Marker, SentDocument, UploadTarget } from "./upload.ts";
 import type { DocumentFlags } from "./params.ts";
 import { countEnded, countOf, countSent, deleteActions, largeFile } from "./tally.ts";
 import { progressOf, updateActions, uploadActions, withoutRequest } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";
-import { isSent, isUpload, noted, sendDocument, unsent, valuesOf } from "./upload.ts";
-import type { SentDocument, UploadTarget } from "./upload.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** The knowledge base whose documents change, and how. */

@@ -14,6 +14,8 @@ import { replaceFile, ruleFor, ruleOf, storedFile, syncFields } from "../documen
 import type { DocumentState, FieldValues, KbSettings } from "../documents/index.ts";
 import type { Change, DocumentChange, SourceDocument } from "./change.ts";
 import { uploadActions } from "./tally.ts";
+import type { Host } from "../../../host/host.ts";
+import { rowOf } from "./change.ts";
 
 /** The knowledge base that documents are sent to. */
 export interface UploadTarget {
@@ -179,4 +181,99 @@ async function formFor(
   const model = document_id ?? documents.at(-1)?.id;
   const rule = model === undefined ? undefined : await ruleOf(dataset_id, model, context);
   return { ...form, process_rule: ruleFor(doc_form, rule) };
+}
+
+/** Number of documents that are marked together, and ms after which fewer are. */
+const MARK_BATCH = 10;
+const MARK_DELAY = 1000;
+
+/** Writes the marks of documents; returns a failure after which the others can still be marked. */
+type WriteMarks = (sent: readonly SentDocument[]) => Promise<CliError | undefined>;
+
+/** Documents that are marked together. */
+interface Batch {
+  readonly sent: SentDocument[];
+  /** Ends the wait for more of them. */
+  readonly full: AbortController;
+  readonly written: ReturnType<WriteMarks>;
+}
+
+export type Marker = ReturnType<typeof newMarker>;
+
+/**
+ * Marks new documents soon after they were created, so that a kill leaves few without marks: ten at a
+ * time, or those of the last second. One request for each would take as long as their upload.
+ */
+export function newMarker(writeMarks: WriteMarks, host: Host) {
+  /** The batch that waits for more documents. */
+  let waiting: Batch | undefined;
+  /** Batches are written one after the other, because the first one creates the fields. */
+  let last: Promise<unknown> = Promise.resolve();
+  let isEnded = false;
+  const newBatch = (): Batch => {
+    const before = last;
+    const sent: SentDocument[] = [];
+    const full = new AbortController();
+    const write = async () => {
+      await host.sleep(MARK_DELAY, full.signal).catch(() => {});
+      if (waiting?.sent === sent) waiting = undefined;
+      await before;
+      return isEnded ? undefined : writeMarks(sent);
+    };
+    const written = write();
+    written.catch(() => {}); // thrown by `add` or `flush`
+    last = written;
+    return { sent, full, written };
+  };
+  /** Writes the marks of documents that wait for others. */
+  const writeNow = (): void => {
+    waiting?.full.abort();
+    waiting = undefined;
+  };
+  /** Resolves when all marks are written. */
+  const flush = async (): Promise<void> => {
+    writeNow();
+    await last;
+  };
+  return {
+    writeNow,
+    flush,
+    /** Adds a document; returns what comes of its marks. The last one of a batch waits for that. */
+    async add(sent: SentDocument): Promise<Pick<Batch, "written">> {
+      const batch = (waiting ??= newBatch());
+      if (batch.sent.push(sent) === MARK_BATCH) {
+        writeNow();
+        await batch.written;
+      }
+      return batch;
+    },
+    /** Writes nothing more; resolves when no request is open. */
+    async end(): Promise<void> {
+      isEnded = true;
+      await flush().catch(() => {}); // thrown before
+    },
+  };
+}
+
+const oneName = "the server does not tell these names apart (by case?), rename one of them";
+
+/** Knows whose document each is: a server that compares names without case may replace another's (server §9.1). */
+export function newOwners(known: readonly { readonly id: string | null; readonly name: string }[]) {
+  const owners = new Map(known.map(({ id, name }) => [id, name]));
+  const takers = new Map<string | null, string>();
+  return {
+    /** The row of a change that replaced the document of another name. */
+    taken({ change, id }: SentDocument): Change | undefined {
+      const owner = owners.get(id) ?? change.name;
+      owners.set(id, owner);
+      if (owner === change.name || owner === change.source?.name) return undefined;
+      takers.set(id, change.name);
+      return rowOf(change, { action: "failed", note: `it replaced ${owner}: ${oneName}` });
+    },
+    /** The row of a document that was replaced so. */
+    lost(change: DocumentChange, id = change.id): Change | undefined {
+      const note = `replaced by ${takers.get(id)}: ${oneName}`;
+      return takers.has(id) ? rowOf(change, { action: "failed", id, note }) : undefined;
+    },
+  };
 }

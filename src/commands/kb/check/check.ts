@@ -4,9 +4,9 @@ import { CliError, isFatal } from "../../../errors.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, nameWord } from "../../../lib/text.ts";
-import { listDocuments } from "../../../operations/documents.ts";
+import { listDocuments, getDocument } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
-import type { Input } from "../../../operations/operation.ts";
+import type { Input, InputOf } from "../../../operations/operation.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
@@ -14,11 +14,16 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
-import { brokenIndex, indexingStatusOf, isDone, readContents } from "../documents/index.ts";
+import {
+  brokenIndex,
+  indexingStatusOf,
+  isDone,
+  readContents,
+  isIndexed,
+} from "../documents/index.ts";
 import { requestedKbs } from "../knowledge/index.ts";
 import { activeModels } from "../../models/index.ts";
 import type { checkParams } from "./command.ts";
-import { countChunks, recounted } from "./count-chunks.ts";
 import {
   checkMetrics,
   contentFindings,
@@ -31,6 +36,7 @@ import {
   countProblems,
 } from "./findings.ts";
 import type { CheckedKb, Finding, KbCounts, Seen, Problem } from "./findings.ts";
+import { listChunks } from "../../../operations/chunks.ts";
 
 /** Age in ms from which an unfinished document is stuck, by default. */
 const defaultStuckAge = 3_600_000;
@@ -241,4 +247,25 @@ async function searchFindings(kb: CheckedKb, context: Context): Promise<readonly
   if (problem === undefined) return [];
   const repair = kb.line("kb update", [kb.id], { rewrite: true });
   return [kbFinding("search", kb, { note: `searches fail: ${problem}`, repair })];
+}
+
+/** How many chunks a document has, or how many of some statuses. */
+async function countChunks(of: InputOf<typeof listChunks>, { api }: Context): Promise<number> {
+  const counter = newCounter();
+  for await (const _ of api.rows(listChunks, of, { limit: 1, counter }));
+  return Math.max(counter.total ?? 0, counter.shown);
+}
+
+/** The document as its chunks show it. One that is written again has none meanwhile, so its status is read again. */
+export async function recounted(
+  dataset_id: string,
+  document: Document,
+  context: Context,
+): Promise<Document> {
+  if (!isIndexed(indexingStatusOf(document)) || !isInUse(document)) return document;
+  const of = { dataset_id, document_id: document.id };
+  if (document.word_count === 0 || (await countChunks(of, context)) > 0) return document;
+  const now = await context.api.call(getDocument, { ...of, metadata: "without" });
+  const isEmpty = now.indexing_status === "completed" && !now.segment_count;
+  return isEmpty ? { ...document, word_count: 0 } : document;
 }

@@ -11,7 +11,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backup/index.ts";
 import { documentRow, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
-import { recounted } from "./count-chunks.ts";
+import { recounted } from "./check.ts";
 import { listFindings, storedAt } from "./findings.ts";
 import {
   chunkHash,

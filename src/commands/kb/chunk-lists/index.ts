@@ -1,5 +1,5 @@
 /** The chunks of a document as a list: how it is read, stored in a file, compared, and made equal to another. */
-export { changeChunks, makeChunks } from "./make-chunks.ts";
+export { changeChunks, makeChunks, updateStored } from "./make-chunks.ts";
 export type { ChunkCounts, ChunkTarget } from "./make-chunks.ts";
 export { chunkRules, diffChunks, planChunks, stepsFor } from "./compare-chunks.ts";
 export type { ChunkRules, ChunkStep } from "./compare-chunks.ts";
@@ -12,4 +12,3 @@ export {
   readChunksOf,
 } from "./stored-chunk.ts";
 export type { ChunkPlace, ExistingChunk, StoredChunk } from "./stored-chunk.ts";
-export { updateStored } from "./update-chunk.ts";

@@ -40,6 +40,5 @@ export {
   syncFields,
   isCustomField,
 } from "./state.ts";
-export { changeSettings } from "./change-settings.ts";
-export { brokenIndex, repairIndex, splitAgain } from "./repair-index.ts";
+export { changeSettings, brokenIndex, repairIndex, splitAgain } from "./repair-index.ts";
 export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";

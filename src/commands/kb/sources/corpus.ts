@@ -1,8 +1,8 @@
 import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { pathProblem } from "./paths.ts";
-import type { Source, SourceEntry, SourceObject } from "./source.ts";
 import { pathFilter } from "./walk.ts";
+import type { Source, SourceEntry, SourceObject } from "./source.ts";
 import { isNumeric } from "../../../lib/exact-number.ts";
 
 /** A collection as BEIR has it: JSON Lines with `_id`, `title` and `text`, each a document with the path `_id`. */

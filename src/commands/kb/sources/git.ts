@@ -9,7 +9,7 @@ import { entryMaker, pathProblem } from "./paths.ts";
 import { bytesFrom, outputOf, programFailed, textFrom } from "./program.ts";
 import type { Program } from "./program.ts";
 import { MAX_CONTENT } from "./program-source.ts";
-import { extensionOf, uploadKind } from "./file-kinds.ts";
+import { extensionOf, uploadKind } from "./content.ts";
 import { omitted } from "./source.ts";
 import type { Source, SourceEntry, SourceOptions } from "./source.ts";
 

@@ -6,8 +6,10 @@ export {
   markupKinds,
   textKinds,
   uploadKind,
-} from "./file-kinds.ts";
-export { contentFixes, pointerProblem, textProblem } from "./content.ts";
+  contentFixes,
+  pointerProblem,
+  textProblem,
+} from "./content.ts";
 export { openSource } from "./open.ts";
 export { markOf, SameObject } from "./source.ts";
 export type { Content, Source, SourceEntry, SourceObject, SourceOptions } from "./source.ts";

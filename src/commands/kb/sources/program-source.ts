@@ -5,7 +5,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { isCustomField } from "../documents/index.ts";
 import type { FieldValues } from "../documents/index.ts";
 import { decodePage } from "./charset.ts";
-import { uploadKind } from "./file-kinds.ts";
+import { uploadKind } from "./content.ts";
 import { convertPage } from "./in-thread.ts";
 import { entryMaker, pathProblem } from "./paths.ts";
 import { bytesFrom, outputOf, programFailed, sourceError } from "./program.ts";

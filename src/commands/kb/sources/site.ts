@@ -4,7 +4,7 @@ import { attempt } from "../../../lib/json.ts";
 import { isPublicAddress } from "../../../lib/addresses.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { uploadKind } from "./file-kinds.ts";
+import { uploadKind } from "./content.ts";
 import { decodePage } from "./charset.ts";
 import { newFetcher, USER_AGENT } from "./fetcher.ts";
 import type { Fetched, Fetcher } from "./fetcher.ts";

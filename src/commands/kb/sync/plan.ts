@@ -29,12 +29,12 @@ import {
   readLocalFile,
   syncedDocuments,
   withoutTwins,
+  newSpool,
 } from "./local-files.ts";
 import type { LocalFile, SkippedFile } from "./local-files.ts";
 import { openSyncJournal } from "./made-journal.ts";
 import { parsePatterns, patternValues } from "./patterns.ts";
 import type { Pattern } from "./patterns.ts";
-import { newSpool } from "./spool.ts";
 
 /** What decides how the files of a source and the documents of a knowledge base belong together. */
 export type PlanFlags = Input<typeof statusParams> & Pick<Input<typeof syncParams>, "rewrite">;
