@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { flagsOf } from "../../src/cli/parse/shared-flags.ts";
-import { groupsOfNouns, verbs } from "../../src/cli/errors/known-words.ts";
+import { groupsOfNouns, verbs } from "../../src/cli/errors/matcher.ts";
 import { parseLine } from "../../src/cli/parse/parser.ts";
 import { hintedCommands } from "../lib/hinted.ts";
 import { sampled } from "../lib/sampled.ts";

@@ -9,7 +9,7 @@ import {
 import { Marks } from "../../src/sandbox/models/marks.ts";
 import { ModelError } from "../../src/sandbox/models/marks.ts";
 import { rerank } from "../../src/sandbox/knowledge/retrieval/rank.ts";
-import { speak, transcribe } from "../../src/sandbox/apps/audio.ts";
+import { speak, transcribe } from "../../src/sandbox/apps/inputs.ts";
 import { sentencesOf } from "../../src/sandbox/models/words.ts";
 
 const clock = { now: () => new Date(0), sleep: () => Promise.resolve() };

@@ -6,7 +6,85 @@ import { commandsOf } from "../parse/command-list.ts";
 import type { Command, CommandOutline } from "../parse/command.ts";
 import { shownLine } from "../../lib/command-line.ts";
 import { parseLine } from "../parse/parser.ts";
-import { groupsOfNouns, verbs } from "./known-words.ts";
+
+/* Words of other programs with ours for the same. They are proposed and never run: elsewhere they may do something else. */
+
+/** Verbs that many groups have, with ours for them, best first. */
+export const verbs: Readonly<Record<string, readonly string[]>> = {
+  get: ["show", "list"],
+  describe: ["show"],
+  view: ["show"],
+  inspect: ["show"],
+  info: ["show"],
+  history: ["messages"],
+  new: ["create", "add"],
+  create: ["add"],
+  add: ["create", "bind"],
+  edit: ["update"],
+  set: ["update"],
+  mv: ["rename"],
+  move: ["rename"],
+  remove: ["delete", "unbind"],
+  delete: ["remove"],
+  destroy: ["delete"],
+  purge: ["delete"],
+  attach: ["bind"],
+  detach: ["unbind"],
+  find: ["search"],
+  query: ["search"],
+  switch: ["use"],
+  start: ["run"],
+  exec: ["run"],
+  execute: ["run"],
+  cancel: ["stop"],
+  kill: ["stop"],
+  rerun: ["retry"],
+  restart: ["retry"],
+  put: ["upload"],
+  "create-by-file": ["upload"],
+  "create-by-text": ["add"],
+  "update-by-file": ["replace"],
+};
+
+/** Nouns in the singular, with our group for each; `""` is the program's own objects. */
+export const groupsOfNouns: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  kb: {
+    kb: "",
+    dataset: "",
+    "knowledge-base": "",
+    collection: "",
+    document: "doc",
+    file: "doc",
+    page: "doc",
+    segment: "chunk",
+    "child-chunk": "chunk child",
+    field: "metadata",
+    meta: "metadata",
+    label: "tag",
+    embedding: "model",
+    snapshot: "backup",
+    context: "profile",
+    workspace: "profile",
+  },
+  wf: {
+    run: "",
+    workflow: "",
+    execution: "",
+    job: "",
+    task: "",
+    application: "app",
+    bot: "app",
+    thread: "conversation",
+    session: "conversation",
+    chat: "conversation",
+    approval: "form",
+    "human-input": "form",
+    suite: "test",
+    rating: "feedback",
+    context: "profile",
+    workspace: "profile",
+  },
+};
 
 type Words = readonly string[];
 type Commands = readonly CommandOutline[];

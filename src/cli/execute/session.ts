@@ -2,12 +2,12 @@ import { setMaxListeners } from "node:events";
 import { FirstRequests } from "../../api/calls.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { CallScope } from "../../commands/task/command-runner.ts";
-import type { Context } from "../../commands/task/command-spec.ts";
+import type { Context, ConfirmOptions } from "../../commands/task/command-spec.ts";
 import { unset } from "../../config/profiles.ts";
 import type { Setting } from "../../config/profiles.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
-import { CliError, abortError } from "../../errors.ts";
+import { CliError, abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { timesFor, wantsRedraw } from "../../output/style.ts";
 import type { Command } from "../parse/command.ts";
@@ -18,8 +18,9 @@ import { lookupOf, names } from "../resolve/resolve-input.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { inScope } from "../errors/error-text.ts";
-import { confirm, writeLine } from "./confirm.ts";
 import { openClient } from "./line-client.ts";
+import { wrapMessage } from "../../output/table/text-lines.ts";
+import { visible } from "../../output/display-width.ts";
 
 /** One command line: what it is, what it works with, what it has done. */
 export interface Session {
@@ -283,4 +284,48 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   } finally {
     signal.removeEventListener("abort", stop);
   }
+}
+
+/** Writes a message to stderr; text of a server cannot add another line. */
+async function writeLine(text: string, host: Host): Promise<void> {
+  await host.stderr.write(`${wrapMessage(visible(text), host.stderr.columns)}\n`);
+}
+
+/**
+ * Prompts before something is deleted, and backs it up first on request. Throws usage when declined or when no
+ * prompt is possible.
+ */
+async function confirm(
+  question: string,
+  { type, declined = "nothing was deleted", backUp }: ConfirmOptions,
+  { globals, input }: Options,
+  host: Host,
+): Promise<void> {
+  if (globals.yes) return;
+  if (!input) {
+    throw usage(
+      `confirmation required: cannot prompt without a terminal: ${question}`,
+      `pass --yes to skip the prompt${backUp ? ", and --backup so that it can be undone" : ""}`,
+      { code: "confirmation-needed" },
+    );
+  }
+  if (type !== undefined) await writeLine(question, host);
+  const { signal } = host;
+  const prompt = async (asked: string) =>
+    (
+      await host.prompt(asked, { signal }).catch((error: unknown) => {
+        throw signal.aborted ? abortError(signal) : error;
+      })
+    ).trim();
+  const askType = `Type ${type} to delete`;
+  let reply =
+    type === undefined
+      ? await prompt(`${question} [y/N${backUp ? ", b to back up first" : ""}] `)
+      : await prompt(`${askType}${backUp ? ", or b to back up first" : ""}: `);
+  if (backUp && /^b$/i.test(reply) && type?.trim() !== reply) {
+    await backUp();
+    reply = type === undefined ? "y" : await prompt(`${askType}: `);
+  }
+  const isConfirmed = type === undefined ? /^(y|yes)$/i.test(reply) : reply === type.trim();
+  if (!isConfirmed) throw usage(declined, undefined, { code: "declined" });
 }

@@ -9,7 +9,7 @@ import type { ModelAccess } from "../models/catalog.ts";
 import { openRunStore } from "./records/runs-store.ts";
 import type { Basics } from "../storage/sqlite.ts";
 import { annotationHandlers, shownSettings } from "./annotations.ts";
-import { audioHandlers } from "./audio.ts";
+import { audioHandlers, fileHandlers } from "./inputs.ts";
 import { chatHandlers } from "./chats.ts";
 import { type AppCall, type AppContext, type AppHandlers } from "./context.ts";
 import { conversationHandlers } from "./conversations.ts";
@@ -17,7 +17,6 @@ import { Engine, type EngineOptions } from "./run/engine.ts";
 import { Channels } from "./run/event-stream.ts";
 import { formHandlers, runHandlers } from "./runs.ts";
 import { RuleDraws } from "./definitions/answer-rules.ts";
-import { fileHandlers } from "./inputs.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 
 /** The application side of the sandbox. */

@@ -20,18 +20,7 @@ import {
   traceEvents,
 } from "./run-scope.ts";
 import type { CheckedExpectation, Expectation } from "./run-scope.ts";
-import { local } from "../../../operations/operation.ts";
-
-/** Parameters of every command that follows a run. */
-export const expectParams = {
-  expect: local.text("Expected result, see `wf help conditions`", {
-    placeholder: "condition",
-    many: true,
-  }),
-  junit: local.text("JUnit report of the expectations", {
-    isOutputPath: true,
-  }),
-} as const;
+import type { expectParams } from "./params.ts";
 
 /** The expectations about a run, the name of their suite, and the file for JUnit XML. */
 export type Expectations = Awaited<ReturnType<typeof readExpectations>>;

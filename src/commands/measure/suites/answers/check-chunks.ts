@@ -1,8 +1,20 @@
 import { firstNames, unicodeForm } from "../../../../lib/text.ts";
 import { segmentsOf, sentencesIn } from "../../../../lib/word-diff.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
-import type { SuiteContext, SuiteSupport } from "../../suite-file/index.ts";
+import type {
+  SuiteContext,
+  SuiteSupport,
+  Suite,
+  SuiteSearch,
+  SuiteTest,
+} from "../../suite-file/index.ts";
 import { factsIn, hasFacts } from "./facts.ts";
+import { own } from "../../../../lib/json.ts";
+import { openQuestionSearch } from "../../eval/index.ts";
+import type { SearchedItem, SearchedQuestion } from "../../eval/index.ts";
+import type { Context } from "../../../task/command-spec.ts";
+import type { SuiteAnswer } from "../../ask/index.ts";
+import type { FoundChunks, TurnCheck } from "./stored-run.ts";
 
 /** A share as checks show it: `at least 1 of` would mean one. */
 export const atLeastOf = (share: number): string =>
@@ -76,3 +88,94 @@ function contentWords(text: string): ReadonlySet<string> {
   }
   return words;
 }
+
+/** Searches for the question of a test, once for all its repeats. */
+export type Searches = (search: SuiteSearch) => Promise<SearchedQuestion>;
+
+/** Prepares the searches of a suite. Throws `auth` without a knowledge key, `not-found` for an unknown base. */
+export async function openSearches(suite: Suite, common: Context): Promise<Searches> {
+  const all = suite.tests.flatMap(({ search }) => (search ? [search] : []));
+  const context = all.length > 0 ? common.with({ key: "dataset" }) : common;
+  const byKb = new Map<string, Awaited<ReturnType<typeof openQuestionSearch>>>();
+  for (const kb of new Set(all.map((search) => search.kb))) {
+    const dataset_id = await context.resolveId("kb", kb);
+    const here = all.filter((search) => search.kb === kb);
+    const place = { dataset_id, file: suite.path };
+    byKb.set(kb, await openQuestionSearch(here, place, context));
+  }
+  const done = new Map<SuiteSearch, Promise<SearchedQuestion>>();
+  return async (search) => {
+    const found = done.get(search) ?? byKb.get(search.kb)?.(search, search.top);
+    if (!found) throw new Error(`no search in ${search.kb} was prepared`);
+    done.set(search, found);
+    return found;
+  };
+}
+
+/** The search of a test. */
+type TestSearch = Awaited<ReturnType<typeof searchFor>>;
+
+/** The search of a test, which is sent once: nothing is found if there is none, or it failed. */
+export async function searchFor({ search }: SuiteTest, searches: Searches) {
+  const none = { searched: undefined, found: null, nameOf: (written: string) => written };
+  if (!search) return { ...none, error: null };
+  const searched = await searches(search);
+  const { error, items, found: documents, chunks } = searched;
+  if (error !== null) return { ...none, error: `search in ${search.kb}: ${error}` };
+  const { query, top = null } = search;
+  const expected = items.map(({ written }) => written);
+  const names = Object.fromEntries(items.map((item) => [item.written, item.document ?? null]));
+  const found: FoundChunks = { query, top, expected, names, documents, chunks };
+  return { searched, found, error, nameOf: nameIn(names) };
+}
+
+/** The names of expected documents that a search has found; of others, what is written. */
+export const nameIn =
+  (names: Readonly<Record<string, unknown>>) =>
+  (written: string): string => {
+    const name = own(names, written);
+    return typeof name === "string" ? name : written;
+  };
+
+/** Checks whether expected documents were found and cited; if the test only searches, the documents of the chunks. */
+export function checkSearch(
+  { search, turns, context }: SuiteTest,
+  answer: SuiteAnswer | undefined,
+  { searched, nameOf }: TestSearch,
+): TurnCheck[] {
+  if (!search || !searched) return [];
+  // Only the replies of chats name their sources.
+  const cited = answer?.conversation === undefined ? undefined : (answer.trace.citations ?? []);
+  const turn = Math.max(1, turns.length);
+  return [
+    ...searched.items.map((item) => ({
+      kind: "search" as const,
+      ...checkItem(item, searched, search.kb, cited),
+    })),
+    ...context.map((each) => checkContext(each, searched.chunks, nameOf)),
+  ].map((check) => ({ turn, ...check }));
+}
+
+function checkItem(
+  { written, document, rank, isFound }: SearchedItem,
+  { found }: SearchedQuestion,
+  kb: string,
+  cited: readonly string[] | undefined,
+) {
+  const isUsed = document === undefined || cited === undefined || cited.includes(document);
+  const mayCite = cited !== undefined && (document !== undefined || !isFound);
+  const check = itemChecks(written, kb)[mayCite ? 1 : 0];
+  if (!isFound) return { check, passed: false, actual: `not found; found: ${namesText(found)}` };
+  if (!isUsed)
+    return { check, passed: false, actual: `found, but not used; cited: ${namesText(cited)}` };
+  return { check, passed: true, actual: rank === undefined ? "found" : `found, rank ${rank}` };
+}
+
+/** The checks of a document or text: that it is found, and that it is also used. */
+export function itemChecks(written: string, kb: string): readonly [found: string, used: string] {
+  const found = `${JSON.stringify(written)} is found in ${kb}`;
+  return [found, `${found} and used`];
+}
+
+const namesText = (names: readonly string[]): string =>
+  names.length === 0 ? "nothing" : firstNames(names.map((name) => JSON.stringify(name)));

@@ -1,14 +1,19 @@
 export { answerText } from "../../ask/index.ts";
 export type { SuiteAnswer } from "../../ask/index.ts";
-export { calibrationNotes, saveCalibration } from "./calibrations.ts";
-export { checkContext } from "./check-chunks.ts";
+export { calibrationNotes, saveCalibration, openJudges } from "./judge.ts";
+export {
+  checkContext,
+  checkSearch,
+  itemChecks,
+  nameIn,
+  openSearches,
+  searchFor,
+} from "./check-chunks.ts";
 export { openChecker, sumOf, unjudgedBy } from "./check-answer.ts";
 export type { CheckAnswer } from "./check-answer.ts";
 export { compareWords } from "./compare-answer.ts";
-export { openJudges } from "./judge.ts";
 export type { Judgement } from "./judge.ts";
-export { checkSearch, itemChecks, nameIn, openSearches, searchFor } from "./search-test.ts";
-export type { Searches } from "./search-test.ts";
+export type { Searches } from "./check-chunks.ts";
 export { statuses, storedAnswer, storedRun, storedSelection } from "./stored-run.ts";
 export type {
   AnswerCheck,
