@@ -1,4 +1,5 @@
 import { pipeline } from "node:stream";
+import zlib from "node:zlib";
 import type { Duplex, Readable } from "node:stream";
 import type { Dispatcher, FormData } from "undici";
 import { abortError, CliError, codeOf } from "../errors.ts";
@@ -194,7 +195,6 @@ export async function readText(
  * `failure` for an unknown or damaged encoding, and `Z_BUF_ERROR` for a truncated body.
  */
 async function* decompress(body: Readable, encoding: string): AsyncGenerator<Uint8Array> {
-  const zlib = await import("node:zlib");
   const decoders: Readonly<Record<string, () => Duplex & { bytesWritten: number }>> = {
     gzip: zlib.createGunzip,
     "x-gzip": zlib.createGunzip,

@@ -1,5 +1,8 @@
-import type { lookup, LookupAddress, LookupOptions } from "node:dns";
+import { lookup } from "node:dns";
+import type { LookupAddress, LookupOptions } from "node:dns";
+import { readFile } from "node:fs/promises";
 import { BlockList, isIP } from "node:net";
+import { rootCertificates } from "node:tls";
 import type { Dispatcher } from "undici";
 // All of undici takes 98 ms to load on Node 20, these two modules 22 ms: without fetch, caches, sockets and mocks.
 import Agent from "undici/lib/dispatcher/agent.js";
@@ -26,14 +29,14 @@ interface ConnectOptions {
 export async function createDispatcher(
   { connectTimeout, caFile, publicOnly, isDirect, socketPath }: ConnectionSettings,
   env: RawHost["env"],
-  read: ReadFile = (path) => import("node:fs/promises").then(({ readFile }) => readFile(path)),
+  read: ReadFile = (path) => readFile(path),
 ): Promise<Dispatcher> {
   const ca = caFile === undefined ? undefined : await readCertificates(caFile, env, read);
   const connect: ConnectOptions = {
     timeout: connectTimeout,
     ...(ca && { ca }),
     ...(socketPath !== undefined && { socketPath }),
-    ...(publicOnly && { lookup: await publicLookup() }),
+    ...(publicOnly && { lookup: publicLookup() }),
   };
   const proxies = isDirect || socketPath !== undefined ? undefined : proxiesOf(env);
   return proxies ? proxyDispatcher(proxies, connect) : directDispatcher(connect);
@@ -90,10 +93,9 @@ const directDispatcher = (connect: ConnectOptions): Dispatcher =>
   Object.assign(new Agent({ connect }), { request });
 
 /** Looks names up, and refuses those that do not lead to a public address. */
-async function publicLookup(): Promise<typeof lookup> {
-  const dns = await import("node:dns");
+function publicLookup(): typeof lookup {
   const checked = (host: string, options: LookupOptions, done: LookupDone) =>
-    dns.lookup(host, { ...options, all: true }, (error, found) => {
+    lookup(host, { ...options, all: true }, (error, found) => {
       const isPublic = !error && found.every(({ address }) => isPublicAddress(address));
       const refusal = Object.assign(new Error(`${host} has a private address`), {
         code: "ERR_PRIVATE_ADDRESS",
@@ -119,7 +121,6 @@ async function readCertificates(
   env: RawHost["env"],
   read: ReadFile,
 ): Promise<string[]> {
-  const { rootCertificates } = await import("node:tls");
   const text = async (file: string) => new TextDecoder().decode(await read(file));
   const pem = await text(path).catch((cause: unknown) => {
     throw usage(`failed to read the certificate file ${path}`, undefined, { cause });

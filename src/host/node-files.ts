@@ -21,7 +21,6 @@ interface FileSystem {
   readonly lockClock: () => Promise<NonNullable<LockOwner["clock"]>>;
 }
 
-/** Loaded on first use: it takes 2 ms that help and errors do not need. */
 let loaded: Promise<typeof import("node:fs/promises")> | undefined;
 const fs = () => (loaded ??= import("node:fs/promises"));
 const statPath = promisify(stat);

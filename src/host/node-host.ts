@@ -25,7 +25,7 @@ export function nodeHost(): RawHost {
     pathSeparator: delimiter,
     process: { pid: process.pid, isAlive },
     stdin: {
-      // A getter, because opening stdin takes 2 ms that help and errors do not need.
+      // A getter, because it opens stdin.
       get isTTY() {
         return Boolean(process.stdin.isTTY);
       },
@@ -39,7 +39,6 @@ export function nodeHost(): RawHost {
     signal,
     takeInterrupt,
     now: () => new Date(),
-    // `performance` takes 1 ms to load.
     elapsed: () => Number(process.hrtime.bigint() / 1_000_000n),
     sleep,
     random: () => Math.random(),

@@ -100,7 +100,7 @@ export function endWithLastLine(error: unknown): never {
 const PIPE_BYTES = 4096;
 
 /**
- * Returns a function that writes to stdout or stderr without a stream, which takes 4 ms to load; undefined for
+ * Returns a function that writes to stdout or stderr without a stream; undefined for
  * a terminal, a socket and on Windows. It returns false, without writing, if it could wait for the reader of
  * a pipe: while it waits, no signal arrives. Throws the system error.
  */

@@ -1,13 +1,13 @@
 import { once } from "node:events";
-import type { Worker, WorkerOptions } from "node:worker_threads";
+import { getAsset, isSea } from "node:sea";
+import { Worker } from "node:worker_threads";
+import type { WorkerOptions } from "node:worker_threads";
 
 /**
  * Starts a script in a thread that shares no environment variables. In the single executable, the
  * script is an asset instead of a file.
  */
-export async function startThread(script: URL, options: WorkerOptions): Promise<Worker> {
-  const { Worker } = await import("node:worker_threads"); // 2 ms that only threads need
-  const { getAsset, isSea } = await import("node:sea");
+export function startThread(script: URL, options: WorkerOptions): Worker {
   const own = { ...options, env: {}, execArgv: [] };
   if (!isSea()) return new Worker(script, own);
   const name = script.pathname.slice(script.pathname.lastIndexOf("/") + 1);
@@ -40,7 +40,7 @@ export function newThread(
     // Captured: what runs in it may print messages of its own.
     const options = { stdout: true, stderr: true };
     const limits = memory === undefined ? {} : { maxOldGenerationSizeMb: memory };
-    const worker = await startThread(script, { ...options, resourceLimits: limits });
+    const worker = startThread(script, { ...options, resourceLimits: limits });
     worker.on("error", () => void (started = undefined)); // also between two requests
     return worker;
   };

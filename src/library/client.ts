@@ -18,6 +18,7 @@ import { checkKey, kindOfKey } from "../lib/api-key.ts";
 import { operations } from "../operations/index.ts";
 import { isList } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import { resolveName } from "../resolve/resolve-names.ts";
 import { newSecrets } from "../redact/keys.ts";
 import type { Lookup } from "../resolve/listings.ts";
 import { runsOf } from "./runs.ts";
@@ -50,10 +51,8 @@ function resolverOf(api: ApiClient, { notice }: ClientSetup): Resolve {
   };
   const resolve =
     (noun: keyof Resolve) =>
-    async (name: string, within: Values = {}) => {
-      const { resolveName } = await import("../resolve/resolve-names.ts");
-      return (await resolveName(noun, name, within, lookup)).id;
-    };
+    async (name: string, within: Values = {}) =>
+      (await resolveName(noun, name, within, lookup)).id;
   return {
     kb: resolve("kb"),
     tag: resolve("tag"),

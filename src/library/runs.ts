@@ -9,7 +9,9 @@ import type { ApiClient } from "../api/client.ts";
 import type { ClientSetup } from "../api/calls.ts";
 import type { Values } from "../api/request.ts";
 import { abortError, CliError } from "../errors.ts";
+import { followRun } from "../follow/follow.ts";
 import type { FollowResult } from "../follow/follow.ts";
+import { startStream } from "../follow/open-stream.ts";
 import type { EventStream } from "../follow/open-stream.ts";
 import type { Following } from "../follow/run-state.ts";
 import { isObject, tryParseJson } from "../lib/json.ts";
@@ -24,7 +26,6 @@ export function runsOf(api: ApiClient, setup: ClientSetup) {
     run(inputs: Values, { workflowId, body, ...options }: FollowRunOptions & StartOptions = {}) {
       const following = followingOf(api, setup, options.signal);
       return new FollowedRun(following, options, async () => {
-        const { startStream } = await import("../follow/open-stream.ts");
         const sent = { ...body, inputs };
         const first =
           workflowId === undefined
@@ -106,7 +107,6 @@ class FollowedRun implements Run {
   }
 
   async *#events(): AsyncGenerator<RunEvent, RunResult> {
-    const { followRun } = await import("../follow/follow.ts");
     const { throughPauses = false } = this.#options;
     const begin = await this.#begin();
     const options = { ...begin, reconnect: true, throughPauses, snapshot: true };

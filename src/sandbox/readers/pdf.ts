@@ -32,7 +32,7 @@ export function readPdf(bytes: Uint8Array): Promise<readonly string[]> {
 
 /** In a thread of its own: a PDF can keep its parser busy for hours, and only its end ends that. */
 async function readInThread(bytes: Uint8Array): Promise<readonly string[]> {
-  const worker = await startThread(script, {
+  const worker = startThread(script, {
     workerData: bytes,
     // Captured: the parser prints warnings.
     stdout: true,

@@ -8,6 +8,7 @@ import { automaticProcessRule, defaultByForm } from "../../../operations/shared.
 import type { CommandRules, Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { changeSettings, nameLosses } from "../documents/index.ts";
+import { modelsIn, withoutModel } from "../../models/index.ts";
 import { isProvider, modelName, modelsNamed } from "../../../lib/model-names.ts";
 import { firstNames, keywordOf, shortened } from "../../../lib/text.ts";
 import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -234,7 +235,6 @@ export async function requireEmbeddingModel(
   if (input["indexing_technique"] !== "high_quality" || !isOpen) return;
   const providers = await read(listModels, { model_type: "text-embedding" });
   if (!Array.isArray(providers) || providers.length > 0) return;
-  const { withoutModel } = await import("../../models/index.ts");
   throw withoutModel("--embedding-model", []);
 }
 
@@ -243,7 +243,6 @@ const MAX_NAMES = 20;
 /** Finds an active model by `provider/model`, or by its name alone. */
 async function findModel(typed: string, provider: unknown, { read, entered, trace }: Filling) {
   const text = typed.replace(/^name:/, "");
-  const { modelsIn } = await import("../../models/index.ts");
   const all = modelsIn(await read(listModels, { model_type: "text-embedding" }));
   const matches =
     provider === undefined

@@ -10,6 +10,7 @@ import type { FileRow } from "../../../lib/formats/rows-file.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { FileInput, Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { readSearches } from "../suite-file/index.ts";
 import type { evalParams } from "./command.ts";
 import { parseQrels } from "./qrels.ts";
 import type { Qrels } from "./qrels.ts";
@@ -105,7 +106,6 @@ export const questionText = async (file: FileInput, host: Host): Promise<string>
 
 /** The tests of a suite that search this knowledge base, known by its name or ID. Throws usage if there are none. */
 async function suiteQuestions(path: string, names: readonly string[], { files }: Host) {
-  const { readSearches } = await import("../suite-file/index.ts");
   const here = (await readSearches(path, files)).filter(({ kb }) => names.includes(kb));
   if (here.length > 0) return here.map(questionOfTest);
   throw usage(

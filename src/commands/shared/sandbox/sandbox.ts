@@ -6,9 +6,11 @@ import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { recordedServers } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { readApplication } from "../../../sandbox/apps/definitions/applications.ts";
+import { readApplication } from "../../../sandbox/apps/definitions/applications.ts";
 import type { RequestRecord } from "../../../sandbox/control/control.ts";
+import { startSandbox } from "../../../sandbox/http/server.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
+import { parseFault } from "../../../sandbox/protocol/faults.ts";
 import type { Fault } from "../../../sandbox/protocol/faults.ts";
 import { SilentExit } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -23,13 +25,10 @@ type SandboxInput = Input<typeof sandboxParams>;
  */
 export async function* run(input: SandboxInput, context: Context): AsyncGenerator<object> {
   const { host } = context;
-  const { startSandbox } = await import("../../../sandbox/http/server.ts");
-  const { parseFault } = await import("../../../sandbox/protocol/faults.ts");
-  const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
+  const faults = (input.fault ?? []).map((text) => faultOf(text));
   const directory = dataDirectory(input, host);
-  const { readApplication } = await import("../../../sandbox/apps/definitions/applications.ts");
   const applications = await Promise.all(
-    (input.app_file ?? []).map((path) => readAppFile(path, host, readApplication)),
+    (input.app_file ?? []).map((path) => readAppFile(path, host)),
   );
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);
   const log = requestLog(input.log, context);
@@ -85,9 +84,9 @@ const reportError = (host: Host, error: unknown, where: string) =>
     `the sandbox failed on ${where}:\n${error instanceof Error ? error.stack : String(error)}\n`,
   );
 
-function faultOf(text: string, parse: (text: string) => Fault): Fault {
+function faultOf(text: string): Fault {
   try {
-    return parse(text);
+    return parseFault(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
     throw usage(
@@ -226,17 +225,13 @@ function requestLog(path: string | undefined, { host, notice }: Context) {
  * Reads an application of --app-file: an export or rules in YAML or JSON, or the recording of a run. Its
  * name is that of the file. Throws usage with the file and the reason.
  */
-async function readAppFile(
-  path: string,
-  { files }: Host,
-  read: typeof readApplication,
-): Promise<object> {
+async function readAppFile(path: string, { files }: Host): Promise<object> {
   const name = basename(path, extname(path));
   try {
     if (!/^[\w.-]+$/.test(name)) {
       throw new Error("its name becomes part of a key: use only letters, digits, - . and _");
     }
-    return await read(new TextDecoder().decode(await files.read(path)), name);
+    return await readApplication(new TextDecoder().decode(await files.read(path)), name);
   } catch (error) {
     const reason = diskProblem(error)?.reason ?? (error instanceof Error ? error.message : "");
     throw usage(

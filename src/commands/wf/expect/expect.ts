@@ -10,6 +10,7 @@ import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutput, writeOutput } from "../../task/files.ts";
 import type { FollowResult } from "../../../follow/follow.ts";
+import { readExpectFile } from "./yaml-file.ts";
 import {
   checkExpectation,
   gateError,
@@ -37,7 +38,6 @@ export async function readExpectations(
   const names: string[] = [];
   for (const arg of args) {
     if (/\.ya?ml$/i.test(arg)) {
-      const { readExpectFile } = await import("./yaml-file.ts");
       const file = await readExpectFile(arg, host.files);
       checks.push(...file.checks);
       if (file.name !== undefined) names.push(file.name);
