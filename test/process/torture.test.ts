@@ -12,6 +12,7 @@ const apply = "kb apply ./kb.yml";
 const each = "kb tag create --each ./tags.csv --errors-to ./failed.csv";
 const exporting = "kb export Handbook ./new-backup";
 const importing = "kb import ./backup --name Copy";
+const syncing = "kb sync Synced ./synced";
 const typing = "kb doc add Handbook typed.md --text-file -";
 const upload = "kb doc upload Handbook ./docs/prices.csv --retries 0";
 
@@ -26,6 +27,7 @@ interface Harm {
 
 /** Faults that once did harm. */
 const harmful: readonly Harm[] = [
+  { what: "a journal that cannot be read", name: syncing, how: "EACCES", call: /^read .*sync-/ },
   { what: "a disk that fails", name: "wf timeline ./run.jsonl", how: "EIO", call: /^bytes/ },
   { what: "standard input that fails", name: typing, how: "EIO", call: /^stdin/ },
   { what: "an upload that cannot be read", name: upload, how: "EACCES", call: /^blob/ },

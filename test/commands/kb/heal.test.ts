@@ -290,7 +290,7 @@ rareTest("values that somebody has written since an interrupted run stay", async
 });
 
 describe("a document is not replaced, and the exit code says so,", () => {
-  rareTest("if its chunks could not be read", async () => {
+  test("if its chunks could not be read", async () => {
     const name = "Unread";
     await failing(name);
     const id = await done("doc", "show", name, "fails.md", "--jq", ".id");

@@ -35,8 +35,9 @@ export async function openSyncJournal(
   const key = [await context.api.baseUrl(), dataset_id, source].join("\n");
   const prefix = `sync-${sha256(key).slice(0, 32)}-`;
   const made: Noted[] = [];
-  const own: { readonly journal: Journal; readonly release: () => void }[] = [];
-  const release = () => own.forEach((each) => each.release());
+  const own: Journal[] = [];
+  const locks: (() => void)[] = [];
+  const release = () => locks.forEach((each) => each());
   let isReadOnly = context.options.dryRun;
   const stopWriting = async (error: unknown) => {
     if (error instanceof CliError) throw error; // interrupted
@@ -55,9 +56,11 @@ export async function openSyncJournal(
       const lock = isReadOnly
         ? undefined
         : await files.lock(`${path}.lock`, process).catch(stopWriting);
+      const isOwn = lock !== undefined && "release" in lock;
+      if (isOwn) locks.push(lock.release);
       const journal = await openJournal(path, files);
       made.push(...journal.entries.flatMap(notedDocument));
-      if (lock && "release" in lock) own.push({ journal, release: lock.release });
+      if (isOwn) own.push(journal);
     }
   } catch (error) {
     release();
@@ -67,7 +70,7 @@ export async function openSyncJournal(
   let isRead = false;
   let written = Promise.resolve();
   const append = async (entries: readonly object[]) => {
-    const journal = own[0]?.journal;
+    const [journal] = own;
     if (!journal || isReadOnly || entries.length === 0) return;
     written = journal.append(entries);
     await written.catch(stopWriting);
@@ -98,7 +101,7 @@ export async function openSyncJournal(
     async close() {
       const isDone = isRead && open.size === 0;
       await written.catch(() => {}); // traced
-      for (const { journal } of own) if (isDone) await journal.remove().catch(() => {}); // it is read again
+      for (const journal of own) if (isDone) await journal.remove().catch(() => {}); // it is read again
       release();
     },
   };
