@@ -5,7 +5,7 @@ import { kb } from "../../commands/kb.ts";
 import { sharedFeatures } from "../../commands/shared.ts";
 import { wf } from "../../commands/wf.ts";
 import type { Host } from "../../host/host.ts";
-import { attempt, own } from "../../lib/json.ts";
+import { attempt, own, parseJson } from "../../lib/json.ts";
 import { commandOf } from "./command.ts";
 import type { Command, CommandOutline } from "./command.ts";
 
@@ -60,8 +60,8 @@ export async function outlinesOf(
   program: Program,
   { builtFile }: Pick<Host, "builtFile">,
 ): Promise<readonly CommandOutline[]> {
-  const built = attempt(() => builtFile(outlineFile(program)));
-  return built === undefined ? commandsOf(program) : (JSON.parse(built) as CommandOutline[]);
+  const built = attempt(() => parseJson(builtFile(outlineFile(program))) as CommandOutline[]);
+  return built ?? commandsOf(program);
 }
 
 /** The commands of features that start with a word, or all of them without one. */
