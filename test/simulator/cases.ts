@@ -149,4 +149,16 @@ export const cases: readonly Case[] = [
       "kill @ tests 0 again: POST /v1/chat-messages 8",
     ],
   },
+  // An interrupt while a snapshot was read counted as a snapshot that cannot be read.
+  {
+    scenario: "backups",
+    seed: 69,
+    faults: [
+      "edit @ edit a.md first",
+      "edit @ disable a.md first",
+      "edit @ edit b.md first",
+      "edit @ delete c.md first",
+      "interrupt @ undo 1: stat /home/user/backups/snapshots/6e859f92-b78b-4c42-89b7-ea07797db79e/20260301T120200Z-1b93578a.json 2",
+    ],
+  },
 ];

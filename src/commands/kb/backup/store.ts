@@ -192,7 +192,10 @@ function kindOf({ isFile, isDirectory, isLink }: NamedEntry): string | undefined
 
 /** The snapshot in a file; why it is none. */
 async function readSnapshot(path: string, kbId: string, files: Files): Promise<Snapshot | string> {
-  const bytes = await files.read(path).catch(reasonOf);
+  const bytes = await files.read(path).catch((error: unknown) => {
+    if (error instanceof CliError) throw error; // interrupted
+    return reasonOf(error);
+  });
   if (typeof bytes === "string") return bytes;
   const value = tryParseJson(new TextDecoder().decode(bytes));
   if (!isObject(value)) return "not valid JSON";
