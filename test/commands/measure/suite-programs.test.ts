@@ -206,12 +206,13 @@ const decisions: readonly (readonly [code: string, status: string, actual: strin
   [`${prints("loading")} echo Error: gone >&2; exit 1`, "error", 'code 1: "Error: gone"'],
   [`${prints('{"pass": true}')} exit 1`, "error", "ended with exit code 1"],
   [`${prints('{"pass": 1}')} exit 1`, "error", "must print"],
+  [`${prints("loading", "False")} exit 1`, "error", "must print"],
   [`${prints('{"pass": true}')} exit 3`, "error", "ended with exit code 3"],
   [`${prints('{"pass": true}')} kill -9 $$`, "error", "ended with exit code 137"],
   ["head -c 2000000 /dev/zero", "error", "it writes more than 1048576 bytes"],
 ];
 
-rareTest("a program decides by its last verdict, or says nothing", async () => {
+test("a program decides by its last verdict, or says nothing", async () => {
   const scripts = decisions.map(([code], index) => [`decides${index}.sh`, code] as const);
   await write(folder, Object.fromEntries(scripts));
   const tests = scripts.map(([name]) => said("a", { check: { run: ["sh", name] } }));
