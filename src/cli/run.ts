@@ -133,9 +133,8 @@ function hasEachFlag(argv: readonly string[]): boolean {
 /** Prompts contain names from the server: control characters in them are made visible. */
 const sanitizedPrompt =
   (host: Host): Host["prompt"] =>
-  async (question, options) => {
-    return host.prompt(wrapMessage(visible(question), host.stderr.columns), options);
-  };
+  (question, options) =>
+    host.prompt(wrapMessage(visible(question), host.stderr.columns), options);
 
 /** Wraps the host: redacts keys from stderr, ignores stderr write errors, explains stdin errors. */
 function withRedaction(rawHost: RawHost): Host {

@@ -61,7 +61,7 @@ export async function execute(
       start: startText(command, typed, options),
     }),
   );
-  const commands = () => Promise.resolve(commandRunner(command, globals, plainHost));
+  const commands = () => commandRunner(command, globals, plainHost);
   const session = openSession({ command, typed, options, host, progress: bar.update, log });
   try {
     const shared = wantsRedraw(host, host.stdout) ? { terminal } : {};

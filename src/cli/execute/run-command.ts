@@ -73,7 +73,9 @@ export function commandRunner(
 /** No columns are requested, and commands run no others. */
 const nested: EngineTools = {
   valueColumns: [],
-  commands: () => Promise.reject(new Error("commands cannot be nested")),
+  commands() {
+    throw new Error("commands cannot be nested");
+  },
 };
 
 type Opened = {

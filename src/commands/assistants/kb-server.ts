@@ -33,7 +33,7 @@ export async function run(
   context: Context,
   engine: EngineTools,
 ): Promise<void> {
-  const runner = await engine.commands();
+  const runner = engine.commands();
   const { readOnly } = await runner.settings();
   if (readOnly && allow.length > 0)
     await context.notice("the settings are read-only, so --allow has no effect");

@@ -34,7 +34,7 @@ export async function run(
   context: Context,
   engine: EngineTools,
 ): Promise<void> {
-  const runner = await engine.commands();
+  const runner = engine.commands();
   const { readOnly } = await runner.settings();
   if (readOnly) await context.notice("the settings are read-only, so no application can be run");
   const permissions = permissionsOf(allow, readOnly);

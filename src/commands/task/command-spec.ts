@@ -121,8 +121,8 @@ export interface Context {
 export interface EngineTools {
   /** Requested columns that are named values of the rows, such as metadata; the task checks them. */
   readonly valueColumns: readonly string[];
-  /** Runs other commands of the program; rejects inside such a run. */
-  commands(): Promise<CommandRunner<Context>>;
+  /** Runs other commands of the program; throws inside such a run. */
+  commands(): CommandRunner<Context>;
 }
 
 /** What a command leaves behind when it has ended. */
