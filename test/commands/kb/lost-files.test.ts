@@ -100,6 +100,36 @@ test("a transfer that breaks once loses nothing", async () => {
   expect(ran).toMatchObject({ exit: 0, out: "Text of a.md", err: "" });
 });
 
+/** Faults of transfers, and the exit code of a command that reads one document or all: 11 is the network. */
+const broken = [
+  ["cut-bytes=10 times=2", 0],
+  ["cut-bytes=10", 11],
+  ["status=503 times=1", 0],
+] as const;
+test.each(broken)("transfers that break (%s) have lost no file", async (fault, exit) => {
+  const directory = join(home, `broken ${fault}`);
+  server.sandbox.setFaults([parseFault(`POST *download-zip ${fault}`)]);
+  const one = await kb("cat", "First", "a.md", "--retries", "0");
+  expect([one.exit, one.out]).toEqual([exit, exit === 0 ? "Text of a.md" : ""]);
+  server.sandbox.setFaults([parseFault(`POST *download-zip ${fault}`)]);
+  const all = await kb("doc", "download", "First", "a.md", "b.md", "--dir", directory);
+  expect([all.exit, all.err.includes("has no file")]).toEqual([exit, false]);
+});
+
+test("an undo makes no document again while the content of one of its name does not arrive", async () => {
+  await baseWithout("Undone", []);
+  await done("doc", "delete", "Undone", "a.md", "--yes", "--backup-dir", join(home, "undone"));
+  await done("doc", "add", "Undone", "a.md", "--text", "Another text");
+  await done("doc", "wait", "Undone");
+  server.sandbox.setFaults([parseFault("POST *download-zip reset")]);
+  const ran = await kb("undo", "--yes", "--retries", "0");
+  expect(ran.err).toContain("the content of document a.md does not arrive");
+  expect(ran.exit).toBe(11);
+  server.sandbox.setFaults([]);
+  const listed = await done("doc", "list", "Undone", "--jq", ".[].name");
+  expect(listed.out.trim().split("\n").toSorted()).toEqual(names);
+});
+
 test("a server that does not answer has lost nothing", async () => {
   server.sandbox.setFaults([
     parseFault("POST *download-zip reset"),

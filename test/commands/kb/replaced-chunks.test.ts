@@ -151,6 +151,22 @@ test.each(sampled(12, unfinished))(
   },
 );
 
+test("chunks of a replaced document whose content does not arrive again are kept for the next run", async () => {
+  const name = "Not arrived";
+  await changedBase(name, "edited");
+  const before = await chunksOf(name);
+  await abandon(name, "indexing");
+  // The snapshot is taken, and then no transfer arrives.
+  server.sandbox.setFaults([parseFault("POST *download-zip reset skip=1")]);
+  const line = ["heal", name, "--stuck-after", "1h", "--retries", "0"];
+  const ran = await kb(...line);
+  expect(ran.out).toMatch(/^failed\tdocument\ta\.md\tits content does not arrive/m);
+  expect(ran.exit).toBe(10);
+  server.sandbox.setFaults([]);
+  await done(...line);
+  expect(await chunksOf(name)).toEqual(before);
+});
+
 test("chunks of a content from before that were changed by hand are named, and nothing is replaced", async () => {
   const name = "Former";
   await changedBase(name, "edited");

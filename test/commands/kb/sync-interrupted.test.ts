@@ -60,6 +60,19 @@ test("takes over what an interrupted sync of this machine made", async () => {
   expect((await sync("--prune")).err).toContain("3 files: 3 unchanged");
 });
 
+test("makes no document again while the content of one that it may have made does not arrive", async () => {
+  await write(dir, { "a.md": "a" });
+  faults("POST /datasets/*/document/create-by-text cut-bytes=10");
+  expect((await sync()).exit).not.toBe(0);
+  faults("POST /datasets/*/download-zip reset");
+  const ran = await sync("--retries", "0");
+  expect(ran.err).toContain("the content of document a.md does not arrive");
+  expect(ran.exit).toBe(11);
+  server.sandbox.setFaults([]);
+  expect((await sync()).exit).toBe(0);
+  expect(await contents()).toEqual({ "a.md": "a" });
+});
+
 test("takes over a document whose response was lost, by its content", async () => {
   await write(dir, { "a.md": "a", "gone.md": "gone" });
   faults("POST /datasets/*/document/create-by-text cut-bytes=10");

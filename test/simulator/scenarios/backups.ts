@@ -95,8 +95,9 @@ async function requireChoice(stage: Stage, last: string): Promise<void> {
   equal(stopped.exit, 2, `a damaged snapshot did not stop a restore: ${stopped.err}`);
   const prune = ["kb", "backup", "prune", DIRECTORY, "--keep", "last=1", "--yes"];
   equal((await undisturbed(stage, ...prune)).exit, 2, "a damaged snapshot did not stop a prune");
-  if (isMoved) disk.rename(moved, path);
-  else disk.put(path, whole);
+  // As a user puts it back, who would see it gone again: it stays in a power cut.
+  if (isMoved) disk.discard(moved);
+  disk.put(path, whole);
   requireSnapshots(stage);
 }
 

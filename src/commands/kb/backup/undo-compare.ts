@@ -5,7 +5,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { change, planSettings, type Change } from "../changes/index.ts";
 import { chunkHash, readChunks, readChunksOf } from "../chunk-lists/index.ts";
 import type { ChunkPlace, ExistingChunk, StoredChunk } from "../chunk-lists/index.ts";
-import { contentHashes, lossesOf, syncFields } from "../documents/index.ts";
+import { arrivedHashes, contentHashes, lossesOf, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbProperties, KbState } from "../documents/index.ts";
 import { requireUndamaged, type BundledDocument, type Manifest } from "../snapshot/index.ts";
 import { stringifyJson } from "../../../lib/json.ts";
@@ -82,7 +82,10 @@ export interface CurrentDocument extends TouchedDocument {
   readonly changed: readonly string[];
 }
 
-/** Deleted documents that were made again, by ID: of the same name and content, each for one, as names can be shared. */
+/**
+ * Deleted documents that were made again, by ID: of the same name and content, each for one, as names can be shared.
+ * Throws network if a content does not arrive: the document may be one of them.
+ */
 export async function madeAgain(
   dataset_id: string,
   deleted: readonly BundledDocument[],
@@ -91,7 +94,7 @@ export async function madeAgain(
 ): Promise<ReadonlyMap<string, DocumentState>> {
   const names = new Set(deleted.map(({ name }) => name));
   const free = others.filter(({ name }) => names.has(name));
-  const hashes = await contentHashes(dataset_id, free, context);
+  const hashes = await arrivedHashes(dataset_id, free, context);
   const found = new Map<string, DocumentState>();
   for (const { id, name, sha256: content } of deleted) {
     const isSame = (each: DocumentState) =>

@@ -9,7 +9,7 @@ import {
   mayHold,
   syncFields,
 } from "../documents/index.ts";
-import type { DocumentState } from "../documents/index.ts";
+import type { ContentHashes, DocumentState } from "../documents/index.ts";
 import { documentRow } from "./change.ts";
 import type { Action, DocumentChange, SourceDocument } from "./change.ts";
 
@@ -17,7 +17,7 @@ import type { Action, DocumentChange, SourceDocument } from "./change.ts";
 export interface RemoteDocuments {
   readonly documents: readonly DocumentState[];
   /** Hashes of downloaded contents, by document ID; null for a document without content. */
-  readonly hashes: ReadonlyMap<string, string | null>;
+  readonly hashes: ContentHashes;
 }
 
 /** What a plan may do with existing documents. */

@@ -213,7 +213,7 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
   for (const document of manifest.state.documents) {
     const isStored = document.file !== null;
     const problem = isStored ? current.get(document.id) : "the server has no file of it";
-    if (typeof problem === "string") yield documentRow("skip", document, problem);
+    if (typeof problem === "string") yield leftRow(document, problem);
   }
   const target = { dataset_id, settings: state.settings, documents: [], wait_for_limit };
   const wording = { verb: "restore", noun: "document", count: changes.length } as const;
@@ -225,6 +225,10 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
     if (!(error instanceof CliError) || error.kind !== "partial") throw error;
   }
   const now = await currentDocuments(saved, await readKbState(dataset_id, context), context);
+  for (const { document: before } of changes) {
+    const problem = before && now.get(before.id);
+    if (before && typeof problem === "string") yield leftRow(before, problem);
+  }
   const healed = manifest.state.documents.flatMap((before) => {
     const document = now.get(before.id);
     return isDocument(document) && isIndexed(document) ? [[before, document] as const] : [];
@@ -249,6 +253,7 @@ async function* putBack(
   for (const before of manifest.state.documents) {
     const { id } = before;
     const [document, list] = [now.get(id), await readChunksOf(directory, before, context)];
+    if (document === notArrived) hasEnded = false;
     // Without chunks it was not split yet. Chunks that were put back before may have been changed since.
     if (!isDocument(document) || !list || list.length === 0 || isPutBack.has(id)) continue;
     const to = { dataset_id, document_id: id, ...rules };
@@ -274,6 +279,13 @@ const indexed = (chunk: StoredChunk): StoredChunk =>
 const isDocument = (found: DocumentState | string | undefined): found is DocumentState =>
   typeof found === "object";
 
+/** Why it is not known whether a document still has the content that was saved. */
+const notArrived = "its content does not arrive";
+
+/** The row of a saved document that is left as it is. */
+const leftRow = (document: Pick<DocumentState, "id" | "name">, problem: string) =>
+  documentRow(problem === notArrived ? "failed" : "skip", document, problem);
+
 /** Each saved document as it is now, or why it is no longer the one that was saved; none if it was deleted. */
 async function currentDocuments({ manifest }: Saved, { documents }: KbState, context: Context) {
   const now = new Map(documents.map((each) => [each.id, each]));
@@ -294,7 +306,9 @@ async function currentDocuments({ manifest }: Saved, { documents }: KbState, con
       if (!before.from_text && /[/\\]/.test(name))
         // an upload cannot have such a name
         return [id, "its name has a slash: upload its file again"];
-      const isOwn = !hashes.has(id) || hashes.get(id) === before.sha256;
+      const hash = hashes.has(id) ? hashes.get(id) : before.sha256;
+      if (hash === undefined) return [id, notArrived];
+      const isOwn = hash === before.sha256;
       return [id, isOwn ? document : "its content was changed since it was saved"];
     }),
   );

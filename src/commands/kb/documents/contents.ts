@@ -28,9 +28,10 @@ const MAX_ZIP_DOCUMENTS = 100;
 /** Bytes of a ZIP with several documents that are held until all have arrived. */
 const MAX_HELD = 32 * 1024 * 1024;
 
-/** Downloads side by side after a ZIP that did not arrive, and how long each may stay silent, in ms. */
+/** Downloads side by side after a ZIP that did not arrive, how long each may stay silent, in ms, and attempts at it. */
 const ALONE = 4;
 const MAX_SILENCE = 15_000;
+const ATTEMPTS = 3;
 
 /** A document and its bytes; undefined if the server has no file for it. */
 interface DocumentContent<D> {
@@ -56,7 +57,10 @@ export async function* readContents<D extends { readonly id: string }>(
     const [only, ...others] = batch;
     let contents: readonly Uint8Array[] | undefined;
     try {
-      contents = await readZip(dataset_id, batch, { ...context, api });
+      contents = await readZip(
+        await fetchZip(dataset_id, idsOf(batch), { ...context, api }),
+        batch.length,
+      );
     } catch (error) {
       if (!only) throw error;
       if (await isLost(error, { dataset_id, document_id: only.id }, context)) {
@@ -77,24 +81,22 @@ export async function* readContents<D extends { readonly id: string }>(
 }
 
 /**
- * The files of a ZIP; undefined if it lacks some, or has too much for the memory. Only a whole ZIP tells whose
- * each is: a document whose record of its file is missing has no entry (server §9.7).
+ * The files of a ZIP of so many documents; undefined if it lacks some, or has too much for the memory. Only a whole
+ * ZIP tells whose each is: a document whose record of its file is missing has no entry (server §9.7).
  */
 async function readZip(
-  dataset_id: string,
-  documents: readonly { readonly id: string }[],
-  context: Context,
+  zip: AsyncIterable<Uint8Array>,
+  documents: number,
 ): Promise<readonly Uint8Array[] | undefined> {
-  const ids = documents.map(({ id }) => id);
   const contents: Uint8Array[] = [];
   let size = 0;
-  for await (const content of unzip(await fetchZip(dataset_id, ids, context))) {
+  for await (const content of unzip(zip)) {
     size += content.length;
-    if (documents.length > 1 && size > MAX_HELD) return undefined;
-    if (contents.push(content) > documents.length)
-      throw new CliError("failure", `invalid ZIP: more than ${documents.length} files`);
+    if (documents > 1 && size > MAX_HELD) return undefined;
+    if (contents.push(content) > documents)
+      throw new CliError("failure", `invalid ZIP: more than ${documents} files`);
   }
-  return contents.length === documents.length ? contents : undefined;
+  return contents.length === documents ? contents : undefined;
 }
 
 /** Fetches each document alone, in order. */
@@ -105,16 +107,23 @@ async function* readEach<D extends { readonly id: string }>(
 ): AsyncGenerator<DocumentContent<D>> {
   const api = context.api.with({ retries: 0, idleTimeout: MAX_SILENCE });
   const again = { ...context, api };
-  const one = async (document: D): Promise<DocumentContent<D>> => {
+  const one = async (document: D, attempt = 1): Promise<DocumentContent<D>> => {
+    let zip: AsyncIterable<Uint8Array>;
     try {
-      const contents = await readZip(dataset_id, [document], again);
-      return { document, bytes: contents?.[0], lost: false };
+      zip = await fetchZip(dataset_id, [document.id], again);
     } catch (error) {
       const lost = await isLost(error, { dataset_id, document_id: document.id }, again);
       return { document, bytes: undefined, lost };
     }
+    try {
+      return { document, bytes: (await readZip(zip, 1))?.[0], lost: false };
+    } catch (error) {
+      // A server answers once it has the whole ZIP (server §9.7): what breaks off is not lost.
+      if (!isBroken(error, context) || attempt === ATTEMPTS) throw error;
+      return one(document, attempt + 1);
+    }
   };
-  yield* mapConcurrent(documents, ALONE, one);
+  yield* mapConcurrent(documents, ALONE, (document) => one(document));
 }
 
 /**
@@ -139,22 +148,42 @@ async function fetchZip(dataset_id: string, document_ids: readonly string[], { a
   return bytes as AsyncIterable<Uint8Array>; // the response of a file operation is its bytes
 }
 
-/** Hashes the contents of documents, by ID; null for a document without a file. */
+const idsOf = (documents: readonly { readonly id: string }[]) => documents.map(({ id }) => id);
+
+/** Hashes of contents by the ID of the document: null without a file, undefined for one that did not arrive. */
+export type ContentHashes = ReadonlyMap<string, string | null | undefined>;
+
+/** Hashes the contents of documents. */
 export async function contentHashes(
   dataset_id: string,
   all: readonly { readonly id: string }[],
   context: Context,
-): Promise<ReadonlyMap<string, string | null>> {
-  const hashes = new Map<string, string | null>();
+): Promise<ContentHashes> {
+  const hashes = new Map<string, string | null | undefined>();
   const total = all.length;
   const count = () =>
     context.progress({ verb: "Comparing", done: hashes.size, total, unit: "documents" });
   if (total > 0) count();
-  for await (const { document, bytes } of readContents(dataset_id, all, context)) {
-    hashes.set(document.id, bytes ? sha256(bytes) : null);
+  for await (const { document, bytes, lost } of readContents(dataset_id, all, context)) {
+    hashes.set(document.id, bytes ? sha256(bytes) : lost ? undefined : null);
     count();
   }
   return hashes;
+}
+
+/** Hashes contents, of which one may be that of a document to make: throws network if it does not arrive. */
+export async function arrivedHashes(
+  dataset_id: string,
+  all: readonly { readonly id: string; readonly name: string }[],
+  context: Context,
+): Promise<ContentHashes> {
+  const hashes = await contentHashes(dataset_id, all, context);
+  const missing = all.find(({ id }) => hashes.get(id) === undefined);
+  if (!missing) return hashes;
+  throw new CliError("network", `the content of document ${missing.name} does not arrive`, {
+    sideEffect: "none",
+    hint: "run the same command again; if the server has lost its file, rename or delete the document",
+  });
 }
 
 /**

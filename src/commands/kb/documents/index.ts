@@ -1,5 +1,6 @@
 /** What other features use of documents. */
-export { contentHashes, readContents, replaceFile } from "./contents.ts";
+export { arrivedHashes, contentHashes, readContents, replaceFile } from "./contents.ts";
+export type { ContentHashes } from "./contents.ts";
 export {
   convertValues,
   fieldValue,

@@ -3,9 +3,9 @@ import { CliError, reasonOf } from "../../../errors.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { pendingHash, syncFields, contentHashes } from "../documents/index.ts";
+import { arrivedHashes, pendingHash, syncFields } from "../documents/index.ts";
 import type { MadeJournal, Noted } from "../changes/index.ts";
-import type { DocumentState } from "../documents/index.ts";
+import type { ContentHashes, DocumentState } from "../documents/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** The journal of a sync, with what earlier ones on this machine did not complete. */
@@ -78,7 +78,7 @@ export async function openSyncJournal(
   return {
     async withMarks(documents) {
       const uncertain = uncertainDocuments(documents, made);
-      const hashes = await contentHashes(dataset_id, uncertain, context);
+      const hashes = await arrivedHashes(dataset_id, uncertain, context);
       const marked = documents.map((document) => {
         const found = isUnmarked(document) ? madeAs(document, made, hashes) : undefined;
         if (!found) return document;
@@ -135,7 +135,7 @@ const isUnmarked = ({ metadata }: DocumentState): boolean =>
 const madeAs = (
   { id, name }: DocumentState,
   made: readonly Noted[],
-  hashes: ReadonlyMap<string, string | null>,
+  hashes: ContentHashes,
 ): Noted | undefined =>
   made.findLast((each) => each.id === id) ??
   made.find((each) => each.name === name && each.hash === hashes.get(id));
