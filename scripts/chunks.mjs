@@ -9,7 +9,7 @@ const rowsOf = (noun) => `operations/${noun}.ts`;
 /** Name of a chunk and its paths below src; a directory ends with a slash. */
 export const chunks = [
   // All that --version and --help need, and what comes before everything else is loaded.
-  ["ready", ["cli/ready-answer.ts", "host/runtime.ts", "host/node-output.ts"]],
+  ["ready", ["host/runtime.ts", "host/node-output.ts"]],
   [
     "core",
     [

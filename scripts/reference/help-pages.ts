@@ -3,7 +3,7 @@ import { MAX_WIDTH } from "../../src/cli/help/layout.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 
 /**
- * The help pages of a program in one text, for src/cli/ready-answer.ts. Each follows a form feed and a line
+ * The help pages of a program in one text, for src/main.ts. Each follows a form feed and a line
  * with its words; a vertical tab separates what -h shows from what --help shows.
  */
 export async function helpPages(program: "kb" | "wf"): Promise<string> {

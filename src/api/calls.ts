@@ -1,8 +1,7 @@
 import { DryRunShown, abortError } from "../errors.ts";
 import { retryOf, type AnyOperation, type Operation } from "../operations/operation.ts";
 import { AdaptiveLimit, type ConcurrencyOptions } from "./adaptive-limit.ts";
-import type { AttemptResult, HttpResponse, SendOptions, Transport } from "./exchange.ts";
-import type { OnSent } from "./sent-bytes.ts";
+import type { AttemptResult, HttpResponse, OnSent, SendOptions, Transport } from "./exchange.ts";
 import { requestFor } from "./request.ts";
 import type { Additions, HttpRequest, Values } from "./request.ts";
 

@@ -56,10 +56,6 @@ export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
   annotation: { ...nouns.annotation, row: listAnnotations, about: "question" },
 };
 
-/** The values of a request that the list of a noun needs. */
-export const scopeOf = ({ within = [] }: Listing, known: Values): Values =>
-  Object.fromEntries(within.map((name) => [name, known[name]]));
-
 /** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {
   /** What the command does: one that reads finds a document by the last part of its path, too. */

@@ -13,9 +13,13 @@ import {
   withSlashes,
 } from "../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../operations/operation.ts";
-import { listings, scopeOf } from "./listings.ts";
+import { listings } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
 import type { Listed, Listing, Lookup } from "./listings.ts";
+
+/** The values of a request that the list of a noun needs. */
+const scopeOf = ({ within = [] }: Listing, known: Values): Values =>
+  Object.fromEntries(within.map((name) => [name, known[name]]));
 
 /** A resolved reference: the ID to send, and the object if it was read. */
 export interface Resolved {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { helpPages } from "../../scripts/reference/help-pages.ts";
-import { readyAnswer } from "../../src/cli/ready-answer.ts";
+import { readyAnswer } from "../../src/main.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { cli } from "../lib/support.ts";
 

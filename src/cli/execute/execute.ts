@@ -5,7 +5,7 @@ import { noticeRowCount } from "../../commands/task/row-counts.ts";
 import { CliError, DryRunShown } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { valueAt } from "../../lib/json.ts";
-import { formulasIn } from "../../lib/formats/formulas.ts";
+import { formulasIn } from "../../lib/formats/csv.ts";
 import { isList, success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { visible } from "../../output/display-width.ts";

@@ -1,5 +1,5 @@
 import type { ClientSetup, FirstRequests } from "../../api/calls.ts";
-import { bytePieces } from "../../api/sent-bytes.ts";
+import { bytePieces } from "../../api/exchange.ts";
 import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import { apiClient, type ApiClient } from "../../api/client.ts";
 import type { HttpRequest, TypedFile, Values } from "../../api/request.ts";

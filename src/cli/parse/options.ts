@@ -1,4 +1,4 @@
-import type { Formulas } from "../../lib/formats/formulas.ts";
+import type { Formulas } from "../../lib/formats/csv.ts";
 import type { RequestedRows } from "../../commands/task/command-spec.ts";
 import { usage } from "../../errors.ts";
 import type { ConnectionSettings, Host } from "../../host/host.ts";

@@ -3,7 +3,6 @@ import { yamlText } from "../../lib/formats/yaml.ts";
 import { oneByOne } from "../../lib/collect.ts";
 import { isList } from "../../operations/operation.ts";
 import { visible } from "../display-width.ts";
-import { applyFilter } from "../formats/jq.ts";
 import { jsonArray, jsonLine, prettyJson } from "../formats/text-formats.ts";
 import { cellText } from "../table/table.ts";
 import type { TableField } from "../table/table.ts";
@@ -71,6 +70,7 @@ export async function printFiltered(rows: RowBatches, printing: Printing): Promi
   const { style, out, returns } = printing;
   const pick = columnPicker(printing);
   const filter = style.jq ?? ".";
+  const { applyFilter } = await import("../formats/jq.ts");
   // A list is one value, read to its end; other values are filtered as they arrive.
   const all = isList(returns) ? (await allOf(rows)).map(pick) : undefined;
   let count = 0;

@@ -5,7 +5,6 @@ import type { ServerEvent } from "../../lib/server-event.ts";
 import { isList } from "../../operations/operation.ts";
 import type { Returns, TerminalForm, TextFormat } from "../../operations/operation.ts";
 import { escapeControls, visible } from "../display-width.ts";
-import { checkFilter } from "../formats/jq.ts";
 import type { Style } from "../formats/text-formats.ts";
 import type { EventPrinter } from "../live/event-printer.ts";
 import { explainedColumns, fieldNamed, isColumn, isValueName } from "../table/table.ts";
@@ -67,7 +66,7 @@ export async function checkStyle(
       { details: { columns } },
     );
   }
-  if (style.jq !== undefined) await checkFilter(style.jq, style);
+  if (style.jq !== undefined) await (await import("../formats/jq.ts")).checkFilter(style.jq, style);
   return named.filter((name) => isValueName(returns, name));
 }
 

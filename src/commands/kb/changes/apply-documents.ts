@@ -1,4 +1,4 @@
-import type { OnSent } from "../../../api/sent-bytes.ts";
+import type { OnSent } from "../../../api/exchange.ts";
 import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, ignoring } from "../../../errors.ts";

@@ -118,7 +118,7 @@ async function* readEach<D extends { readonly id: string }>(
     try {
       return { document, bytes: (await readZip(zip, 1))?.[0], lost: false };
     } catch (error) {
-      // A server answers once it has the whole ZIP (server §9.7): what breaks off is not lost.
+      // A server answers once it has the whole ZIP (server §9.7): a truncated one lacks no file.
       if (!isBroken(error, context) || attempt === ATTEMPTS) throw error;
       return one(document, attempt + 1);
     }
@@ -165,7 +165,8 @@ export async function contentHashes(
     context.progress({ verb: "Comparing", done: hashes.size, total, unit: "documents" });
   if (total > 0) count();
   for await (const { document, bytes, lost } of readContents(dataset_id, all, context)) {
-    hashes.set(document.id, bytes ? sha256(bytes) : lost ? undefined : null);
+    const none = lost ? undefined : null;
+    hashes.set(document.id, bytes ? sha256(bytes) : none);
     count();
   }
   return hashes;
