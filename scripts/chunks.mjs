@@ -9,7 +9,7 @@ const rowsOf = (noun) => `operations/${noun}.ts`;
 /** Name of a chunk and its paths below src; a directory ends with a slash. */
 export const chunks = [
   // All that --version and --help need, and what comes before everything else is loaded.
-  ["ready", ["host/runtime.ts", "host/node-output.ts"]],
+  ["ready", ["lib/version.ts", "lib/json.ts", "host/runtime.ts", "host/node-output.ts"]],
   [
     "core",
     [
