@@ -394,3 +394,16 @@ test("CONTRIBUTING imports and names only files that exist", () => {
   expect(paths.length).toBeGreaterThan(20);
   expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
+
+test("docs/architecture.md lists at most 18 files for a command line, all of which exist", () => {
+  const text = readFileSync(join(root, "docs/architecture.md"), "utf8");
+  const [, ...lists] = text.split(/^### (?=`)/m);
+  const found = lists.map((list) => {
+    const [, count] = /: (\d+) files/.exec(list) ?? [];
+    const cells = list.split("\n").flatMap((line) => /^\| (`[^|]*)/.exec(line)?.[1] ?? []);
+    const paths = cells.flatMap((cell) => cell.match(/[\w./-]+\.ts/g) ?? []);
+    const missing = paths.filter((path) => !existsSync(join(source, path)));
+    return { isAsSaid: Number(count) === paths.length, isShort: paths.length <= 18, missing };
+  });
+  expect(found).toEqual(Array(4).fill({ isAsSaid: true, isShort: true, missing: [] }));
+});
