@@ -22,20 +22,26 @@ function replaceOnce(code, from, to) {
 
 const sqlite = dirname(createRequire(import.meta.url).resolve("node-sqlite3-wasm"));
 
-// One file, since the single executable starts threads from a text: its packages would share a chunk.
-const siteWorker = defineConfig({
-  input: "src/commands/kb/sources/site-worker.mjs",
-  platform: "node",
-  plugins: [licences],
-  output: {
-    dir: "dist",
-    format: "cjs",
-    entryFileNames: "[name].cjs",
-    minify: true,
-    charset: "ascii",
-    cleanDir: true,
-  },
-});
+// Each is one file, since the single executable starts threads from a text: others would share a chunk.
+const workers = [
+  "src/commands/kb/sources/site-worker.mjs",
+  "src/output/formats/jq-worker.mjs",
+  "src/sandbox/readers/pdf-worker.mjs",
+].map((input, index) =>
+  defineConfig({
+    input,
+    platform: "node",
+    plugins: [licences],
+    output: {
+      dir: "dist",
+      format: "cjs",
+      entryFileNames: "[name].cjs",
+      minify: true,
+      charset: "ascii",
+      cleanDir: index === 0,
+    },
+  }),
+);
 
 // Chunks keep the lazy parts lazy. What every command needs is one file: reading thirty small ones
 // costs more than the rest of a start. Nothing is left to be installed: the programs work offline.
@@ -45,8 +51,6 @@ const programs = defineConfig({
     // What tests of other programs import: `kb-wf/sandbox`.
     sandbox: "src/library/sandbox.ts",
     "keyring-child": "src/host/keyring-child.ts",
-    "jq-worker": "src/output/formats/jq-worker.mjs",
-    "pdf-worker": "src/sandbox/readers/pdf-worker.mjs",
   },
   platform: "node",
   // The index files of features only re-export: a command loads the files that it uses, not all of them.
@@ -103,4 +107,4 @@ const client = defineConfig({
   },
 });
 
-export default [siteWorker, programs, client]; // the first one empties dist
+export default [...workers, programs, client]; // the first one empties dist

@@ -53,7 +53,9 @@ async function makeBlob(folder) {
   const node = nodeFor(here).program;
   const native = target === here;
   const assets = Object.fromEntries(
-    readdirSync(dist)
+    // Its folder is what other programs import.
+    readdirSync(dist, { withFileTypes: true })
+      .flatMap((entry) => (entry.isFile() ? [entry.name] : []))
       .sort()
       .map((name) => [name, join(dist, name)]),
   );

@@ -12,7 +12,7 @@ const settled = (svg: string): string[] =>
     .map((line) =>
       line
         .replace(/\brun [0-9a-f]{8}\b/, "run <id>")
-        .replace(/\bin \d+ minutes \(\d\d:\d\d UTC\)/, "in <time>")
+        .replace(/\bin \d+ minutes \((\d{4}-\d\d-\d\d )?\d\d:\d\d UTC\)/, "in <time>")
         .replace(/ +\d+(\.\d+)? m?s\b/, " <duration>"),
     )
     .sort();

@@ -61,3 +61,9 @@ test("no chunk uses import(), which the executable does not have", () => {
   );
   expect(using).toEqual([]);
 });
+
+test("the scripts of threads need no other file, since the executable starts them from a text", () => {
+  const scripts = readdirSync(dist).filter((name) => name.endsWith("-worker.cjs"));
+  expect(scripts).toHaveLength(3);
+  expect(scripts.filter((name) => /require\(["'`]\.\//.test(read(name)))).toEqual([]);
+});
