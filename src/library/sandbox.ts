@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxOptions } from "../../types/sandbox.d.ts";
+import type { Sandbox, SandboxOptions } from "../../types/sandbox.d.cts";
 import { reasonOf } from "../errors.ts";
 import { clientHost } from "../host/client-host.ts";
 import { recordedServers } from "../lib/version.ts";

@@ -124,7 +124,7 @@ const imports = new Map(
 
 test.each(files)("%s imports only from layers it may know", (file) => {
   const wrong = importsOf(file).filter((target) => {
-    if (/^\.\.\/\.\.\/types\/\w+\.d\.ts$/.test(target)) return !file.startsWith("library/");
+    if (/^\.\.\/\.\.\/types\/\w+\.d\.c?ts$/.test(target)) return !file.startsWith("library/");
     if (target.startsWith(".")) {
       const path = resolved(file, target).replace(/\.ts$/, "");
       const own = layerOf(file);

@@ -89,7 +89,7 @@ test("the package contains the programs and their documentation, in less than 3.
     "package.json",
     "types/index.d.ts",
     "types/operations.d.ts",
-    "types/sandbox.d.ts",
+    "types/sandbox.d.cts",
   ]);
   const built = files.filter((path) => path.startsWith("dist/"));
   const isCode = (path: string) => /^dist\/([a-z0-9.-]+\.cjs|library\/[\w-]+\.mjs)$/.test(path);
