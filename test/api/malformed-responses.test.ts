@@ -73,7 +73,7 @@ const lost: readonly (readonly [string, (socket: Socket) => void, string])[] = [
 ];
 
 // Safe requests are retried; for others the error states that the change may have been applied.
-test.each(sampled(2, lost))(
+test.each(sampled(3, lost))(
   "%s: reads and idempotent writes are retried, a create is not",
   async (_, bad, words) => {
     for (const [line, good] of [

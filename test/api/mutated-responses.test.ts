@@ -52,10 +52,10 @@ async function expectNoComplaints(scenes: readonly Scene[], each: number): Promi
 }
 
 test("commands handle recorded responses with one damaged field", () =>
-  expectNoComplaints(sampled(3, sample(recordedScenes(undefined), 10)), 2));
+  expectNoComplaints(sampled(5, sample(recordedScenes(undefined), 10)), 2));
 
 const tasks =
   /verify \.|logs export .*csv|timeline PAUSED$|diff PAUSED|follow -o jsonl|chunk delete|tag delete|apply|doc wait H|eval .*json$|export .*chunks|sync .*-y|import|metadata set .*-o|^wf run --(blocking|input query=hello --record|each)|wait RUN|logs --all$|stats .*d$|form submit/;
 
 test("tasks handle responses with one damaged field", async () =>
-  expectNoComplaints(sampled(4, await sandboxScenes(tasks)), 2));
+  expectNoComplaints(sampled(6, await sandboxScenes(tasks)), 2));

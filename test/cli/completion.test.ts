@@ -468,7 +468,7 @@ const typed: Readonly<Record<string, readonly string[]>> = {
 
 /** Types lines in a shell and compares the resulting words. */
 async function typeAll(shell: keyof typeof interactive, all = typed) {
-  const lines = Object.fromEntries(sampled(4, Object.entries(all)));
+  const lines = Object.fromEntries(sampled(6, Object.entries(all)));
   const { world, env: server, folder, ...rest } = await furnished();
   await rest.done(["kb", "doc", "add", "Handbook", awkwardFile, "--text", "Hello"]);
   for (const name of ["$(exit)`exit`", "a:b=c@d"]) await rest.cli(["kb", "tag", "create", name]);

@@ -243,7 +243,7 @@ const lines: readonly (readonly [source: string, typeof kbLines])[] = [
   ["lower environment", kbLines],
 ];
 
-test.each(sampled(8, lines))(
+test.each(sampled(12, lines))(
   "keys from the %s do not leak into output or files",
   async (name, lines) => {
     const { run, found } = await machine(sources[name] ?? {});
@@ -289,7 +289,7 @@ const echoes = [
   ...Object.keys(spellings).map((how) => ["a message", how] as const),
 ];
 
-test.each(sampled(8, echoes))(
+test.each(sampled(12, echoes))(
   "a key echoed in %s, %s, is not printed or written",
   async (place, how) => {
     const server = await rawServer([
@@ -326,7 +326,7 @@ const echoing = (key: string) => {
   });
 };
 
-test.each(sampled(8, Object.entries(spellings)))(
+test.each(sampled(12, Object.entries(spellings)))(
   "a key in the events of a run, %s, does not leak into recordings, reports or messages",
   async (_, spell) => {
     const events = echoing(spell(markedKey("app", "Echoed")));
@@ -410,7 +410,7 @@ const noKeys: readonly (readonly [string, string, number])[] = [
   ["two lines", `${markedKey("dataset", "Env")}\nKB_BASE_URL=x`, 2],
 ];
 
-test.each(sampled(8, noKeys))(
+test.each(sampled(12, noKeys))(
   "%s in place of a key, from every source, does not leak",
   async (_, key, exit) => {
     const server = await rawServer([
@@ -490,7 +490,7 @@ function built(line: string, folder: string, more: Readonly<Record<string, strin
   return child;
 }
 
-test.each(sampled(2, ["HTTP_PROXY", "https_proxy"]))(
+test.each(sampled(3, ["HTTP_PROXY", "https_proxy"]))(
   "the password in %s does not leak",
   async (variable) => {
     const secret = markedKey("proxy", "Proxy").replaceAll(/[%"\\/]/g, "!");

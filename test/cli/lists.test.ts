@@ -19,7 +19,7 @@ const all = ["wf", "logs", "--all", "-o", "jsonl"];
 describe("a log whose pages lose rows", () => {
   const seeds = Array.from({ length: 50 }, (_, seed) => seed);
 
-  test.each(sampled(4, seeds))(
+  test.each(sampled(6, seeds))(
     "is printed completely, without duplicates (seed %i)",
     async (seed) => {
       const random = seeded(seed + 1);

@@ -30,7 +30,7 @@ describe("the confirmation of a deletion", () => {
     ["Ctrl-D", ctrlD, 130, "error: interrupted"],
   ] as const;
 
-  test.concurrent.each(sampled(2, refusals))(
+  test.concurrent.each(sampled(3, refusals))(
     "%s: nothing is deleted",
     async (_, typed, exit, said) => {
       const run = onPty("kb", ["delete", "Kept"], env);
@@ -102,7 +102,7 @@ describe("the prompt for a key", () => {
     ["pasted", [whole]],
   ] as const;
 
-  test.concurrent.each(sampled(2, typings))(
+  test.concurrent.each(sampled(3, typings))(
     "%s: the key is stored and not displayed",
     async (folder, pieces) => {
       const { run, file } = await add(folder);

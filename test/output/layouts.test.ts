@@ -255,7 +255,7 @@ const shown = [...lines, ...examples].flatMap((line) =>
 );
 
 // Every second one has all lines.
-test.each(sampled(8, shown))("on $columns columns: $line", async ({ columns, line }) => {
+test.each(sampled(12, shown))("on $columns columns: $line", async ({ columns, line }) => {
   const { exit, out, err } = await server.cli(wordsOf(line), { tty: true, columns, folder });
   expect([0, 1, 3, 5, 6, 8, 9, 10, 14], err).toContain(exit);
   const printed = stripVTControlCharacters(out).split("\n");

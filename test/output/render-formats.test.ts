@@ -580,7 +580,7 @@ test("no line of a grid is wider than the terminal, from 20 to 200 columns", asy
     },
   ];
   const widths = Array.from({ length: 181 }, (_, at) => 20 + at);
-  for (const terminal of sampled(6, widths)) {
+  for (const terminal of sampled(9, widths)) {
     for (const format of ["grid", "wide"] as const) {
       const text = await printed(books, awkward, { format }, { terminal });
       const lines = text.split("\n");

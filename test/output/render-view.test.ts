@@ -532,7 +532,7 @@ const recordings = exchanges.filter((each) => bodyText(each).includes('"workflow
 const timeless = (lines: readonly string[]) =>
   lines.map((line) => line.replace(/ +\d+(\.\d)? s /, " 1s "));
 
-test.each(sampled(4, recordings))(
+test.each(sampled(6, recordings))(
   "$name: the number of redraws does not change the result",
   async ({ name }) => {
     const quiet = await followed({ columns: 34 }).run(recorded(name));

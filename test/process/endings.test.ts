@@ -56,7 +56,7 @@ describe("the exit code of a followed run is its outcome", () => {
     ["node that fails with a default value: partial-succeeded", 0],
   ] as const;
 
-  test.each(sampled(6, outcomes))("%s: %d", async (title, exit) => {
+  test.each(sampled(9, outcomes))("%s: %d", async (title, exit) => {
     const { line, env } = await played(title);
     expect((await wf(line, env)).exit).toBe(exit);
   });
@@ -101,7 +101,7 @@ describe("the exit code of a followed run is its outcome", () => {
     ["SIGTERM", 143],
   ] as const;
 
-  test.each(sampled(3, signals))(
+  test.each(sampled(5, signals))(
     "%s: %d, the command line to resume, and a recording of complete lines",
     async (signal, exit) => {
       const record = join(home, `${++number}.jsonl`);

@@ -6,17 +6,17 @@ import { printing } from "../lib/fuzzing/printing.ts";
 import { readers } from "../lib/fuzzing/readers.ts";
 import { sampled } from "../lib/sampled.ts";
 
-test.each(sampled(4, grammars).map((each) => [each.name, each] as const))(
+test.each(sampled(6, grammars).map((each) => [each.name, each] as const))(
   "%s: whatever is typed has a value or is refused",
   async (_name, target) => void (await fuzz(target, 1, 500)),
 );
 
-test.each(sampled(2, readers).map((each) => [each.name, each] as const))(
+test.each(sampled(3, readers).map((each) => [each.name, each] as const))(
   "%s: whatever stands there is read or refused",
   async (_name, target) => void (await fuzz(target, 1, 75)),
 );
 
-test.each(sampled(3, printing).map((each) => [each.name, each] as const))(
+test.each(sampled(5, printing).map((each) => [each.name, each] as const))(
   "%s: nothing acts on a terminal, and a pipe gets all",
   async (_name, target) => void (await fuzz(target, 1, 75)),
 );

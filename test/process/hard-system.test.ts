@@ -25,7 +25,7 @@ describe("a full disk", () => {
     "kb --help",
   ];
 
-  test.concurrent.each(sampled(3, printing))("%s > /dev/full: 1, and the reason", async (line) => {
+  test.concurrent.each(sampled(5, printing))("%s > /dev/full: 1, and the reason", async (line) => {
     const ran = await run(`${line} > /dev/full`);
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain("failed to write the output: disk full");
@@ -127,7 +127,7 @@ describe("no home", () => {
     ["is nowhere", { HOME: "/proc/nowhere" }],
   ] as const;
 
-  test.concurrent.each(sampled(3, homes))(
+  test.concurrent.each(sampled(5, homes))(
     "a home that %s: a command that needs no files works",
     async (_, where) => {
       const ran = await run("kb list -o name -L 1", where);
@@ -197,7 +197,7 @@ test("closed streams: a command works", async () => {
   expect((await run("kb list <&- >&- 2>&-")).exit).toBe(0);
 });
 
-test.concurrent.each(sampled(2, ["LC_ALL=xx_YY.nothing", "LANG=C LC_ALL=", "TZ=Nonsense"]))(
+test.concurrent.each(sampled(3, ["LC_ALL=xx_YY.nothing", "LANG=C LC_ALL=", "TZ=Nonsense"]))(
   "%s: a list is printed",
   async (setting) => {
     const ran = await run(`${setting} kb list -o tsv`);

@@ -26,7 +26,7 @@ for (const exchange of exchanges.filter(({ request }) => request)) {
 
 test("no kind of response controls the terminal", async () => {
   let shown = 0;
-  const chosen = sampled(4, [...kinds.values()]);
+  const chosen = sampled(30, [...kinds.values()]);
   for (const exchange of chosen) {
     const { out, err } = await runOnTerminal(exchange, true);
     if (countHostile(out + err) > 0) shown++;

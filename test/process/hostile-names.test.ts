@@ -89,7 +89,7 @@ const said = (place: string) =>
 
 describe("kb doc download", () => {
   test.each(
-    sampled(3, [
+    sampled(5, [
       ["../../evil.md", "%2E%2E/%2E%2E/evil.md"],
       ["/etc/cron.d/evil", "%2Fetc/cron.d/evil"],
       ["C:\\Windows\\evil.dll", "C%3A%5CWindows%5Cevil.dll"],
@@ -168,7 +168,7 @@ describe("kb doc download", () => {
   });
 
   test.each(
-    sampled(3, [
+    sampled(5, [
       ["more files than were asked for", zipWith(["a", "1"], ["b", "2"], ["c", "3"]), 1],
       ["none", zipWith(), 10],
       ["half of one", zipWith(["a", "1"]).subarray(0, 20), 1],
@@ -240,7 +240,7 @@ describe("kb export and kb import", () => {
   });
 
   test.each(
-    sampled(3, [
+    sampled(5, [
       ["a document above the directory", { file: "../other/precious.md" }],
       ["a document of the root", { file: "/etc/passwd" }],
       ["a document of another drive", { file: "C:/secret.md" }],
@@ -273,7 +273,7 @@ describe("kb export and kb import", () => {
   });
 
   test.each(
-    sampled(3, [
+    sampled(5, [
       ["in place of its journal", "manifest.part.jsonl", "precious.md"],
       ["in place of its journal, to a file that does not exist", "manifest.part.jsonl", "new.md"],
       ["in place of its lock", "manifest.part.jsonl.lock", "precious.md"],

@@ -5,5 +5,5 @@ import { temporaryDirectory } from "../lib/support.ts";
 const server = await killable();
 
 test("files are complete or absent after a kill during the write", async () => {
-  expect(await killedWrites(server, await temporaryDirectory(), 1, 4)).toBeGreaterThan(0);
+  expect(await killedWrites(server, await temporaryDirectory(), 1, 2)).toBeGreaterThan(0);
 });

@@ -109,7 +109,7 @@ const endings: readonly Ending[] = [
   [12, ["wf", "--app", "slow", "run", "--input", "query=x", "--timeout", "1s"], {}],
 ];
 
-test.each(sampled(4, endings))("exit code %d from %j", async (exit, argv, env) => {
+test.each(sampled(6, endings))("exit code %d from %j", async (exit, argv, env) => {
   const ran = await run(argv, { env });
   expect(ran.exit, ran.err).toBe(exit);
 });
@@ -292,7 +292,7 @@ test.each([
   expect([...new Set(found)]).toEqual(wanted);
 });
 
-test.concurrent.each(sampled(2, [[[]], [["--only", "node_started,node_finished"]]]))(
+test.concurrent.each(sampled(3, [[[]], [["--only", "node_started,node_finished"]]]))(
   "a pipe that is closed early fails a gate, with %j",
   async (flags) => {
     const line = "--app slow run --input query=x --input seconds=5 --detach -o name";

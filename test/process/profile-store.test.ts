@@ -102,7 +102,7 @@ const kills = [
   ["rmSync 1 after", "new"],
 ] as const;
 
-test.concurrent.each(sampled(6, kills))(
+test.concurrent.each(sampled(9, kills))(
   "killed at %s, the whole %s file is there, and the next write works",
   async (at, which) => {
     const { directory, run, text } = await configured();

@@ -281,7 +281,7 @@ describe.concurrent("every slow command counts", () => {
     ],
   ];
 
-  test.each(sampled(2, slow))("%s", async (_, prepare, requests, count, shown) => {
+  test.each(sampled(3, slow))("%s", async (_, prepare, requests, count, shown) => {
     const its = await place();
     const { server, kb, dir, faults, pass, onTerminal } = its;
     await write(dir, files(8));

@@ -46,7 +46,7 @@ const moments: readonly (readonly [string, RegExp, number])[] = [
   ["while the result is verified", /update-by-text|GET .*\/documents\/[\da-f-]{36}$/, 14],
 ];
 
-test.each(sampled(2, moments))(
+test.each(sampled(3, moments))(
   "a run of renames that is killed %s loses nothing and continues",
   async (_, pattern, nth) => {
     const home = await temporaryDirectory();

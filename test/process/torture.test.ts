@@ -48,7 +48,7 @@ const harmful: readonly Harm[] = [
   },
 ];
 
-test.each(sampled(4, harmful))(
+test.each(sampled(6, harmful))(
   "$what does no harm: $name",
   async ({ name, how, call, after = /^/ }) => {
     const line = lines.find((known) => known.name === name);
@@ -69,7 +69,7 @@ const chosen = lines
   .slice(0, 3)
   .map(({ line }) => line);
 
-test.each(sampled(3, chosen))(
+test.each(sampled(5, chosen))(
   `$name reports the truth whatever fails (seed ${seed})`,
   async (line) => {
     const normal = await undisturbed(theatre, line);

@@ -138,7 +138,7 @@ rareTest("a form is printed at the pause, followed by the run and the error", as
 });
 
 test.concurrent.each<readonly [string, readonly string[], Readonly<Record<string, string>>]>(
-  sampled(4, [
+  sampled(6, [
     ["KB_ACCESSIBLE", [], { KB_ACCESSIBLE: "1" }],
     ["TERM=dumb", [], { TERM: "dumb" }],
     ["CI", [], { CI: "true" }],

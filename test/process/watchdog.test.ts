@@ -19,7 +19,7 @@ const waits: readonly (readonly [string, Omit<Watch, "held">])[] = [
   ["a pipe", { columns: undefined, by: "SIGINT" }],
 ];
 
-test.each(sampled(3, waits))(
+test.each(sampled(5, waits))(
   "on %s a line that waits ends when it is told to: %j",
   async (_, watch) => {
     const line = asking[Math.floor(random() * asking.length)];

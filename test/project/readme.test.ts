@@ -111,12 +111,13 @@ test("in the timelines of the pages, no round begins before the one before it ha
 
 test("every command of the page for users of the console parses", async () => {
   expect(consoleLines.length).toBeGreaterThan(50);
+  const commands = { kb: await commandsOf("kb"), wf: await commandsOf("wf") };
   for (const line of consoleLines) {
     const [program = "", ...words] = (line.match(/'[^']*'|\S+/g) ?? []).map((word) =>
       word.replaceAll("'", ""),
     );
-    const commands = await commandsOf(program === "wf" ? "wf" : "kb");
-    expect(["run", "help"], line).toContain(parseLine([program, ...words], commands).kind);
+    const own = commands[program === "wf" ? "wf" : "kb"];
+    expect(["run", "help"], line).toContain(parseLine([program, ...words], own).kind);
   }
 });
 

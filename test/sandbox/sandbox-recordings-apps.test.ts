@@ -335,7 +335,7 @@ const all = scenes.apps.map((files) => ({
 
 const replayable = all.filter(({ exchanges }) => exchanges.some(({ why }) => why === asked));
 
-describe.each(sampled(4, replayable))("$name", ({ version, models, exchanges }) => {
+describe.each(sampled(6, replayable))("$name", ({ version, models, exchanges }) => {
   const selected = exchanges.filter(({ why }) => why === asked);
   // One server per group, as in the recordings: chat.json uses an end user of runs.json.
   beforeAll(async () => {

@@ -240,7 +240,7 @@ const all = scenes.knowledge.map((files) => ({
 
 const replayable = all.filter(({ exchanges }) => exchanges.some(({ why }) => why === asked));
 
-describe.each(sampled(4, replayable))("$name", ({ version, models, exchanges }) => {
+describe.each(sampled(6, replayable))("$name", ({ version, models, exchanges }) => {
   beforeAll(async () => {
     clock = manualClock();
     ids = new Map();

@@ -105,7 +105,7 @@ describe("an import as is", () => {
   });
 
   test.each(
-    sampled(4, [
+    sampled(6, [
       ["POST *document/create-by-text status=503 times=4", 0],
       ["POST *segments reset times=1", 1],
       ["POST *segments/* reset times=1", 1],
@@ -243,7 +243,7 @@ test("verify --chunks names what it does not compare", async () => {
 });
 
 test.each(
-  sampled(3, [
+  sampled(5, [
     ["high_quality", true, "edited chunks, summaries"],
     ["high_quality", false, "edited chunks"],
     ["economy", true, "edited chunks"],

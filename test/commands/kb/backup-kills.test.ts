@@ -62,7 +62,7 @@ test.each(sampled(10, steps(30)))("a backup killed at step %i is continued", asy
   );
 });
 
-test.each(sampled(6, steps(22)))("a restore killed at step %i is continued", async (number) => {
+test.each(sampled(9, steps(22)))("a restore killed at step %i is continued", async (number) => {
   const name = `Restored ${number}`;
   const folder = join(home, name);
   const argv = ["kb", "backup", "restore", directory, "Source", "--name", name, "-y"];

@@ -66,7 +66,7 @@ test.each(["1.14.2", "1.16.1"])("shows the chunks that a server of %s made", asy
     const key = JSON.stringify(rule);
     byRule.set(key, [...(byRule.get(key) ?? []), { text, chunks }]);
   }
-  for (const [rule, cases] of sampled(4, [...byRule])) {
+  for (const [rule, cases] of sampled(6, [...byRule])) {
     const texts = cases.map(({ text }, at) => [`${String(at).padStart(3, "0")}.md`, text] as const);
     const place = folder(Object.fromEntries(texts));
     const words = [place, "--process-rule", rule, "--server-version", version];

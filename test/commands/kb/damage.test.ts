@@ -355,7 +355,7 @@ async function marked(document: string, values: Readonly<Record<string, string>>
   await done("api", "POST", `/datasets/${id}/documents/metadata`, "--input", body);
 }
 
-test.each(sampled(8, problems))(
+test.each(sampled(12, problems))(
   "check finds %s %s: %s",
   async (problem, document, _, form, damage) => {
     await copied(form);
@@ -534,7 +534,7 @@ const files: readonly (readonly [
   ["the mark is gone", ({ mark }) => rm(mark ?? "")],
 ];
 
-test.each(sampled(3, files))("a drill finds that %s", async (what, damage) => {
+test.each(sampled(5, files))("a drill finds that %s", async (what, damage) => {
   const directory = join(home, `damaged ${what}`);
   await done("backup", directory, "text");
   const drill = () => kb("backup", "drill", directory, "text", "-y");

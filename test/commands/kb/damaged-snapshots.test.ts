@@ -131,7 +131,7 @@ const beside: readonly (readonly [what: string, why: string, add: (path: string)
 ];
 
 test.each(
-  sampled(8, [
+  sampled(12, [
     ...damages.map((row) => [...row, first] as const),
     ...beside.map((row) => [...row, second] as const),
   ]),

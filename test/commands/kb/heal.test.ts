@@ -345,7 +345,7 @@ rareTest("a full disk in the middle loses nothing, and the same command continue
   expect(await done("doc", "show", name, "fails.md", "-o", "json")).toContain('"people"');
 });
 
-test.each(sampled(4, [0, 1, 2, 3]))(
+test.each(sampled(6, [0, 1, 2, 3]))(
   "killed when it has removed %i of its saved copies, the same command works again",
   async (number) => {
     const name = `Removing ${number}`;

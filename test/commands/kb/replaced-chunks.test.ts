@@ -112,7 +112,7 @@ describe("kb heal keeps the chunks of a document that is", () => {
     expect(await chunksOf(name, "edited.md")).toEqual(before);
   });
 
-  test.each(sampled(4, ["paused", "disabled", "archived", "completed"]))(
+  test.each(sampled(6, ["paused", "disabled", "archived", "completed"]))(
     "%s: it is left alone",
     async (status) => {
       const name = `Left ${status}`;
@@ -198,7 +198,7 @@ async function syncedBase(name: string, change: Change): Promise<string> {
   return directory;
 }
 
-test.each(sampled(4, Object.entries(changes)))(
+test.each(sampled(6, Object.entries(changes)))(
   "kb sync of a changed file says that a chunk is lost that was %s",
   async (change, [, named]) => {
     const name = `Sync ${change}`;

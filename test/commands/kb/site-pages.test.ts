@@ -61,7 +61,7 @@ describe("an index of sitemaps", () => {
     ["is nested", "/b.xml", html("<a>".repeat(101)), "too many levels"],
     ["is on another host", "http://127.0.0.1:9/b.xml", status(404), "leads to another host"],
   ];
-  test.each(sampled(8, rows))(
+  test.each(sampled(12, rows))(
     "one of which %s: the others are read, and nothing is deleted",
     async (...row) => {
       const [, child, answer, problem] = row;
@@ -132,7 +132,7 @@ describe("redirects", () => {
       { "g.md": "1", "g/index.md": "2" },
     ],
   ];
-  test.each(sampled(6, rows))(
+  test.each(sampled(9, rows))(
     "%s: one document for each page",
     async (_, answers, listed, documents) => {
       for (const [path, answer] of Object.entries(answers)) site.set(path, answer);
@@ -152,7 +152,7 @@ describe("redirects", () => {
     ["in a circle", { "/h": to("/h/"), "/h/": to("/h") }, "redirected to"],
     ["to no address", { "/h": to("http://[") }, "redirected to an invalid address"],
   ];
-  test.each(sampled(2, kept))(
+  test.each(sampled(3, kept))(
     "a page that leads %s is reported and kept",
     async (_, answers, problem) => {
       site.set("/h", page("H"));
@@ -262,7 +262,7 @@ describe("a page beyond the limits", () => {
     });
   });
 
-  test.each(sampled(2, [50, 200]))("a page of %d levels is converted", async (levels) => {
+  test.each(sampled(3, [50, 200]))("a page of %d levels is converted", async (levels) => {
     site.set("/a", nested("<div>", levels, "</div>"));
     site.set("/sitemap.xml", sitemap("/a"));
     expect((await sync()).exit).toBe(0);
@@ -288,7 +288,7 @@ const delays: readonly [string, string][] = [
   ["Crawl-delay: 99999999", "waiting 60 s of the 99999999 s that 127.0.0.1 asks for between"],
   ["Crawl-delay: 7", "waiting 7 s that 127.0.0.1 asks for between requests"],
 ];
-test.each(sampled(2, delays))("says once that robots.txt has %s", async (rule, notice) => {
+test.each(sampled(3, delays))("says once that robots.txt has %s", async (rule, notice) => {
   site.set("/robots.txt", (response) => void response.end(`User-agent: *\n${rule}\n`));
   for (const path of ["/a", "/b"]) site.set(path, page(path));
   site.set("/sitemap.xml", sitemap("/a", "/b"));
@@ -301,7 +301,7 @@ const retries: readonly [string, string][] = [
   ["20", "waiting 20 s that 127.0.0.1 asks for before it is asked again"],
   ["999999999", "waiting 60 s of the 999999999 s that 127.0.0.1 asks for before"],
 ];
-test.each(sampled(2, retries))("says that Retry-After is %s", async (seconds, notice) => {
+test.each(sampled(3, retries))("says that Retry-After is %s", async (seconds, notice) => {
   let count = 0;
   site.set("/a", (response, request) =>
     (count++ === 0 ? status(503, { "retry-after": seconds }) : page("A"))(response, request),

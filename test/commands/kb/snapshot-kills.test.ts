@@ -50,7 +50,7 @@ const moments = (["import", "copy"] as const).flatMap((command) =>
   Array.from({ length: counts[command] }, (_, at) => [command, at + 1] as const),
 );
 
-test.each(sampled(4, moments))(
+test.each(sampled(6, moments))(
   "%s killed while it waits for response %i is continued",
   async (command, number) => {
     const name = `${command} ${number}`;
@@ -112,7 +112,7 @@ test("import finds the knowledge base that the server creates late for a killed 
   await requireCopy("late");
 });
 
-test.each(sampled(2, [6, 5, 4, 3, 2, 1]))(
+test.each(sampled(3, [6, 5, 4, 3, 2, 1]))(
   "export killed while it waits for response %i is continued",
   async (number) => {
     const directory = join(home, `export ${number}`);

@@ -117,7 +117,7 @@ describe("names that no document can have are reported, and the rest is synced",
   const steps = "invalid path: it leaves the source or has an empty part";
   const relative = "invalid path: it is not relative";
   const tooLong = "invalid path: longer than 1,000 characters";
-  const rows = sampled(2, [
+  const rows = sampled(3, [
     [
       "program",
       {
@@ -223,7 +223,7 @@ describe("names that differ", () => {
     expect((await sync(address, "--prune")).err).toContain("3 files: 3 unchanged");
   });
 
-  test.each(sampled(3, Object.keys(sources)))(
+  test.each(sampled(5, Object.keys(sources)))(
     "in Unicode form are both reported and kept, and the rest is synced: %s",
     async (source) => {
       await sync(await sourceOf(source, { "\u00fc.md": "old" }));
@@ -242,7 +242,7 @@ describe("names that differ", () => {
 const pointer =
   "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
 
-test.each(sampled(3, Object.keys(sources)))(
+test.each(sampled(5, Object.keys(sources)))(
   "a pointer of Git LFS is reported, and its document stays: %s",
   async (source) => {
     await sync(await sourceOf(source, { "a.md": "a", "guide.md": "the guide" }));

@@ -142,7 +142,7 @@ describe("a program as a source", () => {
   });
 
   test.each(
-    sampled(4, [
+    sampled(6, [
       ["no JSON", ["nonsense"], "line 1: not a JSON object"],
       [
         "two equal paths",
@@ -168,7 +168,7 @@ describe("a program as a source", () => {
 
   const gone = [object("a.md"), { ...end, complete: false }] as const;
   test.each(
-    sampled(2, [
+    sampled(3, [
       ["says that its list is incomplete", gone, "says that its list is not complete"],
       ["prints no end", [object("a.md")], "printed no end of its list"],
       ["prints nothing", [], "printed no end of its list"],
@@ -194,7 +194,7 @@ describe("a program as a source", () => {
   });
 
   test.each(
-    sampled(3, [
+    sampled(5, [
       [
         "ends in the middle",
         "process.stdout.write('ab'); process.exitCode = 3; console.error('no', process.env.KB_KEY)",
@@ -362,7 +362,7 @@ describe("a git repository", () => {
   );
 
   test.each(
-    sampled(3, [
+    sampled(5, [
       ["#nope", 2, "has no branch or tag nope"],
       ["#main:nope", 1, "nope"],
       ["#--upload-pack=x", 2, "invalid git source"],
@@ -415,7 +415,7 @@ describe("kb source check", () => {
   });
 
   test.each(
-    sampled(3, [
+    sampled(5, [
       [
         [object("a.md"), object("b.md"), end],
         "process.stdout.write(path)",

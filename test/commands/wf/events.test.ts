@@ -68,7 +68,7 @@ describe("a followed run prints every workflow and node event once, in order, an
     "GET /workflow/*/events html=502 times=1",
     "GET /workflows/run/* status=503 times=1",
   ];
-  test.each(sampled(2, faults))("%s", async (fault) => {
+  test.each(sampled(3, faults))("%s", async (fault) => {
     const run = await started("slow", "seconds=12");
     withFaults(fault);
     const ran = await server.cli(["wf", "--app", "slow", "events", run, "--follow", "-o", "jsonl"]);

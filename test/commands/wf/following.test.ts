@@ -184,7 +184,7 @@ describe("--text", () => {
     ],
   ];
 
-  test.each(sampled(3, broken))("of a run started by wf run: %s", async (_, run, text) => {
+  test.each(sampled(5, broken))("of a run started by wf run: %s", async (_, run, text) => {
     const server = await playedRun(run, []);
     const env = { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" };
     const line = ["wf", "run", "--inputs", "{}", "--text"];
@@ -194,7 +194,7 @@ describe("--text", () => {
     expect([shown.exit, shown.out.endsWith(`${text}\n`)], shown.out).toEqual([0, true]);
   });
 
-  test.each(sampled(3, broken))("excludes discarded pieces: %s", async (_, run, text) => {
+  test.each(sampled(5, broken))("excludes discarded pieces: %s", async (_, run, text) => {
     const expected = ["--expect", `text matches /^${text}$/`];
     const live = await watchedLive(run, ["--text", ...expected]);
     expect([live.exit, live.out.endsWith(`${text}\n`)], live.out).toEqual([0, true]);

@@ -24,7 +24,7 @@ const exporting = (target: string, argv: readonly string[], world: World) =>
 
 const seeds = Array.from({ length: 2 }, (_, seed) => seed);
 
-test.each(sampled(2, seeds))("exports every run of a changing log once (seed %i)", (seed) =>
+test.each(sampled(3, seeds))("exports every run of a changing log once (seed %i)", (seed) =>
   exportsUnderWay(seed, folder),
 );
 
@@ -496,7 +496,7 @@ describe("an unfinished export", () => {
     status,
   });
 
-  test.each(sampled(2, ["runs.jsonl", "runs"]))(
+  test.each(sampled(3, ["runs.jsonl", "runs"]))(
     "dies before any one of its changes on disk (%s): the next ones bring each run once",
     async (name) => {
       for (let changes = 0; ; changes++) {
