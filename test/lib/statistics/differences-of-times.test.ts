@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fallAmong } from "../../../src/lib/statistics/differences-of-times.ts";
+import { fallAmong, fallOfSuite } from "../../../src/lib/statistics/differences-of-times.ts";
 
 const of = (passes: number, runs = 60) => ({ passes, runs });
 const earlier = [57, 55, 58, 54, 56, 57].map((passes) => of(passes));
@@ -18,4 +18,25 @@ test("earlier runs that do not differ make any fall certain", () => {
   const same = [of(60), of(60), of(60)];
   expect(fallAmong(same, of(59))).toEqual({ p: 0, odds: 1 });
   expect(fallAmong(same, of(60))).toEqual({ p: 1, odds: 1 });
+});
+
+// SciPy 1.17: t.cdf(distance / error, 5); the variance of runs is sum(m r (1 - r) n / (n - 1)) over the square of
+// P (N - P) / N, with the expected passes P.
+const tests = [
+  { known: of(130, 150), now: of(15, 25) },
+  { known: of(138, 150), now: of(22, 25) },
+];
+test.each([
+  ["runs that vary less than chance", [46, 46, 46, 46, 46, 46], 0.022552885687],
+  ["the variance of the runs is larger", [46, 44, 47, 45, 46, 40], 0.039445065552],
+])("a fall of the suite: %s", (_, passes, expected) => {
+  const earlier = passes.map((each) => of(each, 50));
+  expect(fallOfSuite(earlier, tests)).toBeCloseTo(expected, 11);
+});
+
+test("a suite that always passed falls for certain with one miss, and not without", () => {
+  const known = of(60, 60);
+  const earlier = [of(10, 10), of(10, 10), of(10, 10)];
+  expect(fallOfSuite(earlier, [{ known, now: of(9, 10) }])).toBe(0);
+  expect(fallOfSuite(earlier, [{ known, now: of(10, 10) }])).toBe(1);
 });
