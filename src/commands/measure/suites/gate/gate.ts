@@ -47,7 +47,7 @@ export type GateVerdict = ReturnType<typeof judge>;
 /** What is said about a test. */
 export type TestVerdict = ReturnType<typeof judgePair> | ReturnType<typeof judgeAlone>;
 
-/** Judges the tests of now against a baseline (docs/verdicts.md). */
+/** Judges the tests of now against a baseline. */
 export function judge(input: GateInput) {
   const { rules, second } = input;
   const matched = matchTests(input.before, input.now, input.skipped);
