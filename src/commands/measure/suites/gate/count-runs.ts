@@ -8,7 +8,7 @@ import type { GateRun, Pair } from "./match-tests.ts";
 export interface EarlierRun {
   /** ISO date and time. */
   readonly at: string;
-  /** Did it end with an alarm that nobody accepted? */
+  /** Did it end with an alarm that was not accepted since? */
   readonly alarmed: boolean;
   /** Passes by the name of the test. */
   readonly tests: ReadonlyMap<string, Passes & { readonly content: string }>;
@@ -103,13 +103,13 @@ const hasOneLongAnswer = (runs: readonly GateRun[]): boolean =>
  * Whether a cache answers within a run. Controls are tests that passed in every run of both sides and were asked at
  * least twice now: most of them must have one answer now, which is another one than before.
  */
-export function isCacheShown(pairs: readonly Pair[]): boolean {
+function isCacheShown(pairs: readonly Pair[]): boolean {
   const controls = pairs.filter(isControl);
   return controls.filter(isFreshDraw).length > controls.length / 2;
 }
 
 /** Did a test pass in all of at least two runs now, and in all before? */
-export function isControl({ before, now }: Pair): boolean {
+function isControl({ before, now }: Pair): boolean {
   const [asked, known] = [passesOf([...now.planned, ...now.fresh]), passesOf(before.runs)];
   return asked.runs >= 2 && rateOf(asked) === 1 && rateOf(known) === 1;
 }
