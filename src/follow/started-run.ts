@@ -9,8 +9,10 @@ import {
 } from "../operations/workflows.ts";
 import type { Following } from "./run-state.ts";
 
-/** Runs that were found, and when: two equal starts never take the same one. */
-const found = new Map<string, number>();
+type Clock = Following["host"]["elapsed"];
+
+/** Runs that were found, and when, by the clock of their process: two equal starts never take the same one. */
+const foundBy = new WeakMap<Clock, Map<string, number>>();
 /** ms after which no start looks for its run any more: a row waits 20 minutes for a response. */
 const FORGET_AFTER = 3_600_000;
 
@@ -25,6 +27,8 @@ export function runFinder(
 ): (() => Promise<string | undefined>) | undefined {
   if (id !== runWorkflow.id && id !== runWorkflowById.id) return undefined;
   const sentAt = host.elapsed();
+  const found = foundBy.get(host.elapsed) ?? new Map<string, number>();
+  foundBy.set(host.elapsed, found);
   return async () => {
     let serverNow = NaN;
     const user = String(input["user"] ?? (await api.user()));

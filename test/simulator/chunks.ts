@@ -67,7 +67,11 @@ export async function editChunks(
   const text = answer === null ? {} : { answer: `${words}!` };
   const change = (segment: object) =>
     server.call("POST", `${place}/segments/${chunk.id}`, { segment: { ...text, ...segment } });
-  if (kind === "edit") await change({ content: words, keywords: ["by", "hand"] });
+  if (kind === "edit") {
+    await change({ content: words });
+    // Beside a content that changes, the server ignores them (server §9.7).
+    await change({ content: words, keywords: ["by", "hand"] });
+  }
   if (kind === "disable") await change({ content: chunk.content, enabled: false });
   if (kind === "delete") await server.call("DELETE", `${place}/segments/${chunk.id}`);
   if (kind === "add")

@@ -7,14 +7,20 @@ import type { World } from "./world.ts";
 export const couldNotLock = ({ faults }: World): boolean =>
   faults.happened.some((fault) => /^(full disk|io error).*: lock/.test(fault));
 
-/** Of two commands, neither takes steps such as `write` while the other one is at them, too. */
+/**
+ * Of two commands, neither takes steps such as `write` while the other one is at them, too. With `begin`, their work
+ * begins with such a step: what a lock protects is read under it.
+ */
 export function requireOneWriter(
   { trace }: World,
   names: readonly [string, string],
   write: RegExp,
+  begin = write,
 ): void {
+  const first = (name: string, step: RegExp) =>
+    trace.findIndex((line) => line.includes(` ${name}: `) && step.test(line));
   const [a, b] = names.map((name) => ({
-    sent: trace.findIndex((line) => line.includes(` ${name}: `) && write.test(line)),
+    sent: first(name, write) < 0 ? -1 : first(name, begin),
     end: trace.findIndex((line) => line.includes(` ${name}: ended with`)),
   }));
   const isOverlap = a && b && Math.min(a.sent, b.sent) >= 0 && a.sent < b.end && b.sent < a.end;

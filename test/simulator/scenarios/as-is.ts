@@ -68,7 +68,8 @@ export async function disturbed(
     world.start(argv, { name: each, machine: world.somewhere(machine, each), env });
   const processes = [start(name)];
   if (world.happens("twice", name, 0.3)) {
-    await world.pause(world.random(`twice ${name}`) * 2000);
+    // Often at almost the same time.
+    await world.pause(world.random(`twice ${name}`) ** 3 * 2000);
     processes.push(start(`${name} again`));
   }
   const ends = await Promise.all(processes.map(({ ended }) => ended));
