@@ -21,7 +21,8 @@ export function requireOneWriter(
     trace.findIndex((line) => line.includes(` ${name}: `) && step.test(line));
   const [a, b] = names.map((name) => ({
     sent: first(name, write) < 0 ? -1 : first(name, begin),
-    end: trace.findIndex((line) => line.includes(` ${name}: ended with`)),
+    // A failed one has nothing left to do but to log why.
+    end: first(name, /: (?:ended with|mkdir \S*\/failures)/),
   }));
   const isOverlap = a && b && Math.min(a.sent, b.sent) >= 0 && a.sent < b.end && b.sent < a.end;
   ok(!isOverlap, `${names.join(" and ")} do the same work at once`);
