@@ -34,12 +34,12 @@ test.each([
 });
 
 test.each([
-  ["You have 30 days", "You have 13 days", 'number "13" is missing (found: "30")'],
-  ["休暇は20日です", "休暇は12日です", 'number "12" is missing (found: "20")'],
+  ["You have 30 days", "You have 13 days", 'number "13 days" is missing (found: "30 days")'],
+  ["休暇は20日です", "休暇は12日です", 'number "12日" is missing (found: "20日")'],
   ["5 EUR", "5 %", 'number "5 %" is missing (found: "5 EUR")'],
   ["10 EUR", "10 USD", 'number "10 USD" is missing (found: "10 EUR")'],
   ["1,000 EUR", "1 EUR", 'number "1 EUR" is missing (found: "1,000 EUR")'],
-  ["at 5 °C", "at -5 °C", 'number "-5" is missing (found: "5")'],
+  ["at 5 °C", "at -5 °C", 'number "-5 °C" is missing (found: "5 °C")'],
   ["12345678901234567", "12345678901234568", 'number "12345678901234568" is missing'],
   ["on 2024-05-02", "on May 1, 2024", 'date "May 1, 2024" is missing (found: "2024-05-02")'],
   ["1. Mai 2025", "1. Mai 2024", 'date "1. Mai 2024" is missing (found: "1. Mai 2025")'],

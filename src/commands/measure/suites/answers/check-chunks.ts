@@ -8,7 +8,7 @@ import type {
   SuiteSearch,
   SuiteTest,
 } from "../../suite-file/index.ts";
-import { factsIn, hasFacts } from "./facts.ts";
+import { factsIn, hasFacts, isAgreed } from "./facts.ts";
 import { own } from "../../../../lib/json.ts";
 import { openQuestionSearch } from "../../eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../eval/index.ts";
@@ -51,23 +51,31 @@ export function checkContext(
 }
 
 /**
- * Which sentences of an answer are in its chunks. One is, if a chunk has the share of its words, all of
- * its numbers and dates, and a negation if it has one.
+ * Which sentences of an answer are in its chunks. One is, if a chunk has the share of its words, and all of its
+ * figures and names, and the most similar sentence of the chunk negates as often and says nothing contrary.
  */
 export function supportedSentences(
   answer: string,
   chunks: readonly string[],
   { share }: Pick<SuiteSupport, "share">,
 ) {
-  const sources = chunks.map((text) => ({ facts: factsIn(text), words: contentWords(text) }));
+  const sources = chunks.map((text) => ({
+    facts: factsIn(text),
+    words: contentWords(text),
+    sentences: sentencesOf(text).map((each) => ({ text: each, words: contentWords(each) })),
+  }));
   const isSupported = (sentence: string) => {
     const words = [...contentWords(sentence)];
     const facts = factsIn(sentence);
-    return sources.some(
-      (source) =>
-        words.filter((word) => source.words.has(word)).length >= share * words.length - 1e-9 &&
-        hasFacts(source.facts, facts),
-    );
+    const countIn = (source: ReadonlySet<string>) =>
+      words.filter((word) => source.has(word)).length;
+    return sources.some((source) => {
+      if (countIn(source.words) < share * words.length - 1e-9) return false;
+      if (!hasFacts(source.facts, facts)) return false;
+      const counts = source.sentences.map((each) => countIn(each.words));
+      const closest = source.sentences[counts.indexOf(Math.max(...counts))];
+      return closest === undefined || isAgreed(facts, factsIn(closest.text));
+    });
   };
   const all = sentencesOf(answer);
   return { all, open: all.filter((sentence) => !isSupported(sentence)) };

@@ -7,7 +7,8 @@ import { counted, unicodeForm } from "../../../../lib/text.ts";
 import { matches, parseValue } from "../../../conditions/index.ts";
 import { quoted } from "../../../wf/expect/index.ts";
 import type { CompareMode, SuiteTurn } from "../../suite-file/index.ts";
-import { differingFacts, firstDifferences, fullWords, numberReadings } from "./facts.ts";
+import { differingFacts, firstDifferences, fullWords } from "./facts.ts";
+import { figuresIn } from "./figures.ts";
 
 /** How an answer compares with one expected answer. */
 interface Compared {
@@ -159,7 +160,8 @@ type Words = ReturnType<typeof wordsOf>;
 export function compareWords(one: string, other: string) {
   const [a, b] = [wordsOf(one), wordsOf(other)];
   const longer = Math.max(a.keys.length, b.keys.length);
-  const distance = wordDistance(a.keys, b.keys);
+  const isList = [a, b].every(({ text }) => (text.match(LIST)?.length ?? 0) >= MIN_JOINTS);
+  const distance = isList ? sortedDistance(a.keys, b.keys) : wordDistance(a.keys, b.keys);
   return {
     // Undefined if both texts are too long to be compared. Divided once, so that four of five words are 0.8 exactly.
     similarity: distance === undefined ? undefined : (longer - distance) / longer,
@@ -167,24 +169,30 @@ export function compareWords(one: string, other: string) {
   };
 }
 
-/** The words of a text; all of it for one without words, such as a sign or nothing. */
+/** The words of a text; all of it for one without words, such as a sign or nothing. A date or a time is one word. */
 function wordsOf(original: string) {
   const text = unicodeForm(original);
   const keys: string[] = [];
   const starts: number[] = [];
-  for (const { segment, index, isWordLike } of segmentsOf(text)) {
-    if (!isWordLike) continue;
-    for (const key of wordKeys(segment)) {
-      keys.push(key);
-      starts.push(index);
-    }
+  const add = (key: string, start: number) => {
+    keys.push(key);
+    starts.push(start);
+  };
+  let at = 0;
+  const addWords = (end: number) => {
+    for (const { segment, index, isWordLike } of segmentsOf(text.slice(at, end)))
+      if (isWordLike) for (const key of fullWords(segment.toLowerCase())) add(key, at + index);
+  };
+  for (const { start, end, readings, unit, amount, kind } of figuresIn(text)) {
+    addWords(start);
+    const [figure = "", measure = unit] = amount?.split(" ") ?? readings.slice(0, 1);
+    add(figure, start);
+    if (kind === "number" && measure !== undefined) add(measure, start);
+    at = end;
   }
+  addWords(text.length);
   return keys.length > 0 ? { text, keys, starts } : { text, keys: [text.trim()], starts: [0] };
 }
-
-/** A word as it is compared: short forms in full, numbers without separators. */
-const wordKeys = (word: string): string[] =>
-  /^\d[\d,.]*$/.test(word) ? numberReadings(word).slice(0, 1) : fullWords(word.toLowerCase());
 
 /** Words that are shown of a difference. */
 const SHOWN_WORDS = 4;
@@ -198,6 +206,26 @@ function firstDifference(a: Words, b: Words) {
   const shown = ({ text, starts }: Words) =>
     text.slice(starts[at] ?? text.length, starts[at + SHOWN_WORDS]).trim();
   return { word: at + 1, one: shown(a), other: shown(b) };
+}
+
+/** What stands between the items of a list, and of how many on a text counts as one: their order is free. */
+const LIST = /[,;、，]\s?|\n\s*(?:[-*•]|\d+[.)])\s|\s(?:and|or|und|oder|et|ou|y|o)\s/gu;
+const MIN_JOINTS = 2;
+
+/** The lesser of the distance of two lists of words, and that without their order. */
+function sortedDistance(a: readonly string[], b: readonly string[]): number | undefined {
+  const inOrder = wordDistance(a, b);
+  const counts = new Map<string, number>();
+  for (const word of a) counts.set(word, (counts.get(word) ?? 0) + 1);
+  let common = 0;
+  for (const word of b) {
+    const left = counts.get(word) ?? 0;
+    if (left > 0) common++;
+    counts.set(word, left - 1);
+  }
+  return inOrder === undefined
+    ? undefined
+    : Math.min(inOrder, Math.max(a.length, b.length) - common);
 }
 
 /** Steps that take a tenth of a second, each for 32 words of one text: two texts of 12,000 words. */

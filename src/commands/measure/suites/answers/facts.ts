@@ -1,13 +1,8 @@
+import { own } from "../../../../lib/json.ts";
 import { counted, unicodeForm } from "../../../../lib/text.ts";
 import { quoted } from "../../../wf/expect/index.ts";
-
-/** A number or a date as it is written, and what it may mean: `1.500` is 1500 or 1.5. */
-interface Figure {
-  readonly text: string;
-  readonly readings: readonly string[];
-  /** `%` or a currency; undefined if it has none. */
-  readonly unit?: string | undefined;
-}
+import { figuresIn } from "./figures.ts";
+import type { Figure } from "./figures.ts";
 
 /** What a text states beside its wording. */
 type Facts = ReturnType<typeof factsIn>;
@@ -15,22 +10,28 @@ type Facts = ReturnType<typeof factsIn>;
 /** How many differences are named. */
 const MAX_NAMED = 3;
 
-/** The numbers, dates and names that an answer lacks, and other counts of negations; undefined if all agree. */
+/**
+ * The figures and names that an answer lacks, figures that stand beside the name of another, other counts of
+ * negations, and words of opposite meaning; undefined if all agree.
+ */
 export function differingFacts(answer: string, expected: string): string | undefined {
   const [here, there] = [factsIn(answer), factsIn(expected)];
   const words = new Set(
-    [...unicodeForm(answer).matchAll(WORD)]
-      .flatMap(([word]) => [word, ...word.split(/['’]/)])
+    wordsIn(unicodeForm(answer))
+      .flatMap((word) => [word, ...word.split(/['’]/)])
       .map(nameKey),
   );
   const names = there.names.filter((name) => !words.has(nameKey(name)));
   const problems = [
-    ...missingFigures("date", here.dates, there.dates),
-    ...missingFigures("number", here.numbers, there.numbers),
+    ...missingFigures("date", here, there),
+    ...missingFigures("time", here, there),
+    ...missingFigures("number", here, there),
+    ...exchanged(here, there),
     ...[...new Set(names)].map((name) => `name ${quoted(name)} is missing`),
     ...(here.negations === there.negations
       ? []
       : [`${counted(here.negations, "negation")} instead of ${there.negations}`]),
+    ...oppositesIn(here, there),
   ];
   return problems.length === 0 ? undefined : firstDifferences(problems);
 }
@@ -45,25 +46,42 @@ export function firstDifferences<T>(
   return [...all.slice(0, MAX_NAMED).map(shown), ...rest].join(", ");
 }
 
-/** Whether a text has all numbers and dates of a sentence, and a negation if that has one. */
+/** Whether a text has all figures and names of a sentence. */
 export const hasFacts = (text: Facts, sentence: Facts): boolean =>
-  lacking(text.dates, sentence.dates).length === 0 &&
-  lacking(text.numbers, sentence.numbers).length === 0 &&
-  (sentence.negations === 0 || text.negations > 0);
+  lacking(text.figures, sentence.figures).length === 0 &&
+  sentence.names.every((name) => text.words.has(nameKey(name)));
 
-function missingFigures(kind: string, here: readonly Figure[], there: readonly Figure[]): string[] {
-  const others = lacking(there, here).slice(0, MAX_NAMED).map(quoted).join(", ");
+/** Whether two sentences negate as often, contradict each other in no word, and have their capitalized words in one order. */
+export function isAgreed(sentence: Facts, source: Facts): boolean {
+  const { capitals: here } = sentence;
+  const { capitals: there } = source;
+  const inBoth = (one: readonly string[], other: readonly string[]) =>
+    [...new Set(one)].filter((word) => other.includes(word)).join(" ");
+  return (
+    sentence.negations === source.negations &&
+    oppositesIn(sentence, source).length === 0 &&
+    inBoth(here, there) === inBoth(there, here)
+  );
+}
+
+function missingFigures(kind: Figure["kind"], here: Facts, there: Facts): string[] {
+  const [mine, theirs] = [here, there].map(({ figures }) =>
+    figures.filter((figure) => figure.kind === kind),
+  ) as [Figure[], Figure[]];
+  const others = lacking(theirs, mine).slice(0, MAX_NAMED).map(quoted).join(", ");
   const found = others === "" ? "" : ` (found: ${others})`;
-  return lacking(here, there).map((text) => `${kind} ${quoted(text)} is missing${found}`);
+  return lacking(mine, theirs).map((text) => `${kind} ${quoted(text)} is missing${found}`);
 }
 
 /** Those of the second list that are not in the first one, each once. */
 function lacking(here: readonly Figure[], there: readonly Figure[]): string[] {
   const units = new Map<string, Set<string | undefined>>();
+  const amounts = new Set(here.map(({ amount }) => amount));
   for (const { readings, unit } of here)
     for (const each of readings) units.set(each, (units.get(each) ?? new Set()).add(unit));
   // A unit or a year that only one of them has does not differ.
-  const isHere = ({ readings, unit }: Figure) =>
+  const isHere = ({ readings, unit, amount }: Figure) =>
+    (amount !== undefined && amounts.has(amount)) ||
     readings.some((each) => {
       const known = units.get(each);
       return known && (unit === undefined || known.has(undefined) || known.has(unit));
@@ -71,129 +89,134 @@ function lacking(here: readonly Figure[], there: readonly Figure[]): string[] {
   return [...new Set(there.filter((each) => !isHere(each)).map(({ text }) => text))];
 }
 
-export function factsIn(original: string) {
-  let text = unicodeForm(original);
-  const dates: Figure[] = [];
-  const numbers: Figure[] = [];
-  for (const pattern of datePatterns())
-    text = text.replaceAll(pattern, (...found) => {
-      dates.push(dateOf(String(found[0]), found.at(-1) as DateParts));
-      return ", ";
-    });
-  // The number of a list item does not count.
-  text = text.replaceAll(/^[ \t]{0,8}\d{1,3}[.)]\s/gm, "").replaceAll(NUMBER, (written: string) => {
-    numbers.push(numberOf(written));
-    return ", ";
+/** Figures whose neighbours are compared. */
+const MAX_COMPARED = 40;
+
+/** Words beside a figure: those since the one before it, and those until the next one, of its sentence. */
+interface Beside {
+  readonly figure: Figure;
+  readonly before: ReadonlySet<string>;
+  readonly after: ReadonlySet<string>;
+}
+
+function besides({ text, figures }: Facts): Beside[] {
+  return figures.slice(0, MAX_COMPARED).map((figure, index) => {
+    const before = text.slice(figures[index - 1]?.end ?? 0, figure.start);
+    const after = text.slice(figure.end, figures[index + 1]?.start ?? text.length);
+    const [last = ""] = before.split(SENTENCE_END).slice(-1);
+    const [first = ""] = after.split(SENTENCE_END);
+    return { figure, before: besideWords(last), after: besideWords(first) };
   });
-  const isGerman = (text.match(GERMAN)?.length ?? 0) >= 2;
-  // Capitalized words that follow another word; none in German, where any noun is one.
-  const names = isGerman ? [] : (text.match(NAME) ?? []).filter((name) => !/^I\b/.test(name));
-  return { dates, numbers, names, negations: countNegations(text) };
+}
+
+const SENTENCE_END = /[.!?;。！？；]\s|\n/u;
+const besideWords = (text: string): ReadonlySet<string> =>
+  new Set(
+    wordsIn(text)
+      .map(nameKey)
+      .filter((word) => word.length > 2 && !joints.has(word)),
+  );
+const joints = new Set(
+  "and the for und der die das für les des pour para los las with mit".split(" "),
+);
+
+const shared = (one: ReadonlySet<string>, other: ReadonlySet<string>): number =>
+  [...one].filter((word) => other.has(word)).length;
+
+/** Two figures of an answer, each of which stands where the other one is expected. */
+function exchanged(here: Facts, there: Facts): string[] {
+  const [mine, theirs] = [besides(here), besides(there)];
+  const isSame = (one: Beside, other: Beside) => lacking([one.figure], [other.figure]).length === 0;
+  const likeness = (one: Beside, other: Beside) =>
+    shared(one.before, other.before) + shared(one.after, other.after);
+  /** How much the figure, where the answer has it, is like that of the expected place. */
+  const at = (figure: Beside, place: Beside) =>
+    Math.max(
+      -1,
+      ...mine.filter((each) => isSame(each, figure)).map((each) => likeness(each, place)),
+    );
+  for (const [index, one] of theirs.entries())
+    for (const other of theirs.slice(index + 1)) {
+      if (isSame(one, other) || isSame(other, one)) continue;
+      if (
+        at(one, other) > at(one, one) &&
+        at(other, one) >= at(other, other) &&
+        at(other, one) >= 0
+      )
+        return [`${quoted(one.figure.text)} and ${quoted(other.figure.text)} are exchanged`];
+    }
+  return [];
+}
+
+export function factsIn(original: string) {
+  const text = unicodeForm(original);
+  const figures = figuresIn(text);
+  const rest = withoutFigures(text, figures);
+  const isGerman = (rest.match(GERMAN)?.length ?? 0) >= 2;
+  // Capitalized words that follow another word; none in German, where any noun is one. Also `A4` and `x86`.
+  const named = isGerman ? [] : (rest.match(NAME) ?? []).filter((name) => !/^I\b/.test(name));
+  const names = [...named, ...(rest.match(CODE) ?? [])];
+  const words = wordsIn(rest).flatMap((word) => fullWords(word.toLowerCase()));
+  const capitals: readonly string[] = rest.match(CAPITALIZED) ?? [];
+  const negations = countNegations(rest, words);
+  return { text, figures, names, capitals, words: new Set(words.map(nameKey)), negations };
+}
+
+/** The text with a comma in the place of each figure. */
+function withoutFigures(text: string, figures: readonly Figure[]): string {
+  const parts = figures.map(({ start }, index) => text.slice(figures[index - 1]?.end ?? 0, start));
+  const last = text.slice(figures.at(-1)?.end ?? 0);
+  return [...parts, last].join(", ").replaceAll(/^[ \t]{0,8}\d{1,3}[.)]\s/gm, "");
 }
 
 const WORD = /[\p{L}\p{M}\p{N}]+(?:['’]\p{L}+)*/gu;
+const wordsIn = (text: string): string[] => text.match(WORD) ?? [];
+const CAPITALIZED = /(?<![\p{L}\p{N}])\p{Lu}[\p{L}\p{M}]+/gu;
 const NAME = /(?<=[\p{L}\p{N},;]\s{1,2})\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’]\p{L}+)*/gu;
+const CODE = /(?<![\p{L}\p{N}])(?=\p{L}+\d)[\p{Ll}\p{Lu}\d]{2,40}(?![\p{L}\p{N}])/gu;
 const GERMAN =
   /(?<!\p{L})(?:der|das|und|ist|nicht|ein|eine|für|mit|auf|im|zu|sie|wird|sind)(?!\p{L})/giu;
 
 const nameKey = (word: string): string => word.toLowerCase().replace(/['’]s$/, "");
 
-/** What a date pattern finds. */
-type DateParts = Readonly<Partial<Record<"year" | "month" | "day", string>>>;
+/** Words of opposite meaning. */
+const opposites = [
+  ["before until vor bis avant antes", "after nach après después"],
+  [
+    "must shall required mandatory muss müssen doit devez debe",
+    "may can could might optional kann können darf peut pouvez puede",
+  ],
+  [
+    "all every each always any alle jede jeder immer tous toutes toujours todos todas siempre",
+    "few some sometimes rarely seldom einige wenige manche quelques algunos pocos",
+  ],
+  [
+    "higher more above increase increases increased rise rises höher mehr plus supérieur más mayor",
+    "lower less fewer below decrease decreases decreased fall falls niedriger weniger moins inférieur menos menor",
+  ],
+  ["maximum most höchstens maximal", "minimum least mindestens minimal"],
+  ["first erste ersten premier primero", "last letzte letzten dernier último"],
+].map((sides) => sides.map((words) => words.split(" ")));
 
-/** Languages whose names of months are known. */
-const languages = ["en", "de", "fr", "es", "it", "pt", "nl"];
-
-/** Numbers of months by their names, as each language writes them; made at the first use. */
-const monthNumbers = () => (knownMonths ??= readMonths());
-let knownMonths: ReturnType<typeof readMonths> | undefined;
-
-function readMonths() {
-  const monthsIn = (language: string, month: "long" | "short") => {
-    const format = new Intl.DateTimeFormat(language, { month, timeZone: "UTC" });
-    return Array.from({ length: 12 }, (_, index) => {
-      return [format.format(Date.UTC(2024, index, 1)).replace(".", ""), index + 1] as const;
-    });
-  };
-  return new Map([
-    ...monthsIn("en", "short"),
-    ...languages.flatMap((one) => monthsIn(one, "long")),
-  ]);
+/** The words of an answer that say the opposite of an expected one, which the answer lacks. */
+function oppositesIn(here: Facts, there: Facts): string[] {
+  return opposites.flatMap(([one = [], other = []]) =>
+    [
+      [one, other],
+      [other, one],
+    ].flatMap(([said = [], contrary = []]) => {
+      const [word] = said.filter((each) => there.words.has(each));
+      const [instead] = contrary.filter((each) => here.words.has(each));
+      // What must not be done may not be done.
+      const isRefused = here.negations > 0 && there.negations > 0;
+      const isOpen = ({ words }: Facts, list: readonly string[]) =>
+        list.some((each) => words.has(each));
+      if (!word || !instead || isRefused || isOpen(there, contrary) || isOpen(here, said))
+        return [];
+      return [`${quoted(instead)} instead of ${quoted(word)}`];
+    }),
+  );
 }
-
-const datePatterns = () => (knownPatterns ??= makePatterns());
-let knownPatterns: ReturnType<typeof makePatterns> | undefined;
-
-function makePatterns() {
-  const name = `(?<month>${[...monthNumbers().keys()].toSorted((a, b) => b.length - a.length).join("|")})(?!\\p{L})\\.?`;
-  const day = String.raw`(?<day>\d{1,2})`;
-  const year = String.raw`(?<year>\d{4})(?!\d)`;
-  return [
-    String.raw`(?<!\d)(?<year>\d{4})([-/.])(?<month>\d{1,2})\2${day}(?!\d)`,
-    String.raw`(?:(?<year>\d{4})\s?[年년]\s?)?(?<month>\d{1,2})\s?[月월]\s?${day}\s?[日号號일]`,
-    String.raw`(?<!\d)${day}\.\s?(?<month>\d{1,2})\.\s?${year}`,
-    String.raw`(?<!\d)(?<month>\d{1,2})/${day}/${year}`,
-    String.raw`(?<!\d)${day}(?:st|nd|rd|th|er|\.)?\s{1,2}(?:(?:of|de)\s)?${name}(?:,?\s{1,2}(?:de\s)?${year})?`,
-    String.raw`(?<!\p{L})${name}\s{1,2}${day}(?!\d)(?:st|nd|rd|th)?(?:,?\s{1,2}${year})?`,
-  ].map((source) => new RegExp(source, "gu"));
-}
-
-function dateOf(text: string, { year, month = "", day = "" }: DateParts): Figure {
-  const [first, second] = [monthNumbers().get(month) ?? Number(month), Number(day)];
-  const hasAnyOrder = /^\d{1,2}\//.test(text);
-  const readings = [`${first}-${second}`, ...(hasAnyOrder ? [`${second}-${first}`] : [])];
-  // The year is compared like a unit.
-  return { text, readings, unit: year };
-}
-
-const units: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    "%": "% percent prozent procent パーセント",
-    EUR: "€ eur euro euros",
-    USD: "$ usd dollar dollars",
-    GBP: "£ gbp pound pounds",
-    CHF: "chf franken",
-    JPY: "jpy yen 円",
-    CNY: "cny rmb yuan 元",
-  }).flatMap(([unit, words]) => words.split(" ").map((word) => [word, unit] as const)),
-);
-const UNIT = [...units.keys()]
-  .map((word) => (/^[a-z]/.test(word) ? `${word}(?!\\p{L})` : word.replace("$", String.raw`\$`)))
-  .join("|");
-
-/** Digits, in groups of three or with decimals: `1,000.5`, `1.000,5`, `1 000`, `1'000`. */
-const DIGITS = String.raw`\d{1,3}(?:[,.'’ ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?`;
-const NUMBER = new RegExp(
-  String.raw`(?:(?<!\p{L})(?:[€$£]|EUR|USD|GBP|CHF)\s?)?(?:(?<=^|[\s(])[-−])?(?:${DIGITS})(?:\s?(?:${UNIT}))?`,
-  "giu",
-);
-
-function numberOf(written: string): Figure {
-  const text = written.trim();
-  const [digits = ""] = new RegExp(DIGITS, "u").exec(text) ?? [];
-  const sign = /[-−]/.test(text) ? "-" : "";
-  const unit = units.get(text.replace(digits, "").replace(/[-−]/, "").trim().toLowerCase());
-  return { text, readings: numberReadings(digits).map((each) => sign + each), unit };
-}
-
-/** The numbers that digits with separators may mean, the usual one first: `1,000` → `1000`. */
-export function numberReadings(digits: string): string[] {
-  const separators = digits.replaceAll(/\d/g, "");
-  const last = separators.at(-1) ?? "";
-  const whole = plainNumber(digits.replaceAll(/\D/g, ""), "");
-  if (last === "") return [whole];
-  const at = digits.lastIndexOf(last);
-  const decimal = plainNumber(digits.slice(0, at).replaceAll(/\D/g, ""), digits.slice(at + 1));
-  const isGrouped = /^[1-9]\d{0,2}([,.'’ ])\d{3}(?:\1\d{3})*$/u.test(digits);
-  if (!isGrouped) return [decimal];
-  return separators === "." ? [whole, decimal] : [whole];
-}
-
-/** Without zeros that say nothing. A text, since long numbers are exact, too. */
-const plainNumber = (whole: string, part: string): string =>
-  [whole.replace(/^0+(?=\d)/, ""), part.replace(/(?<!0)0+$/, "")]
-    .filter((each) => each !== "")
-    .join(".");
 
 const negations = new Set(
   `not no never none nobody nothing neither nor without
@@ -208,15 +231,34 @@ const NEGATIONS = /ない|ません|なかった|ずに|[不没沒無无未]|않
 /** Words with such signs that negate nothing, such as `must` in Japanese and `but` in Chinese. */
 const AFFIRMATIONS = /(?:なり|いけ)ません|(?:なら|いけ)ない|不[过過仅僅但同断斷]|未来|無料|无论/gu;
 
-function countNegations(text: string): number {
-  const words = [...text.matchAll(WORD)].flatMap(([word]) => fullWords(word.toLowerCase()));
+function countNegations(text: string, words: readonly string[]): number {
   const signs = text.replaceAll(AFFIRMATIONS, "").match(NEGATIONS) ?? [];
   return words.filter((word) => negations.has(word)).length + signs.length;
 }
 
-/** The words of a short form in lower case: `don't` → `do`, `not`. */
+/** Words that negate another one. */
+const negated: Readonly<Record<string, string>> = {
+  cannot: "can not",
+  impossible: "not possible",
+  unable: "not able",
+  closed: "not open",
+  forbidden: "not allowed",
+  prohibited: "not allowed",
+  unavailable: "not available",
+  unmöglich: "nicht möglich",
+  verboten: "nicht erlaubt",
+  geschlossen: "nicht offen",
+  fermé: "pas ouvert",
+  interdit: "pas permis",
+  cerrado: "no abierto",
+  prohibido: "no permitido",
+  imposible: "no posible",
+};
+
+/** The words of a short form, or of one that negates another, in lower case: `don't` → `do`, `not`. */
 export function fullWords(word: string): string[] {
-  if (word === "cannot") return ["can", "not"];
+  const full = own(negated, word);
+  if (full !== undefined) return full.split(" ");
   const [, verb] = /^(\p{L}+)n['’]t$/u.exec(word) ?? [];
   if (verb === undefined) return [word];
   return [({ ca: "can", wo: "will", sha: "shall" } as Record<string, string>)[verb] ?? verb, "not"];
