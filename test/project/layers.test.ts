@@ -79,6 +79,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "fastest-levenshtein":
     /^(lib\/did-you-mean|commands\/measure\/suites\/answers\/compare-answer)\.ts$/,
+  n2words: /^commands\/measure\/suites\/answers\/number-words\.ts$/,
   ajv: /^commands\/measure\/suites\/answers\/check-schema\.ts$/,
   diff: /^lib\/word-diff\.ts$/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,

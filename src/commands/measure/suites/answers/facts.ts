@@ -181,22 +181,35 @@ const nameKey = (word: string): string => word.toLowerCase().replace(/['’]s$/,
 
 /** Words of opposite meaning. */
 const opposites = [
-  ["before until vor bis avant antes", "after nach après después"],
   [
-    "must shall required mandatory muss müssen doit devez debe",
-    "may can could might optional kann können darf peut pouvez puede",
+    "before until vor bis avant antes hasta 之前 以前 前に",
+    "after nach après después 之后 之後 以后 以後 後に",
   ],
   [
-    "all every each always any alle jede jeder immer tous toutes toujours todos todas siempre",
-    "few some sometimes rarely seldom einige wenige manche quelques algunos pocos",
+    "must shall required mandatory muss müssen doit doivent devez debe deben 必须 必須 なければ",
+    "may can could might optional kann können darf dürfen peut peuvent pouvez puede pueden 可以",
   ],
   [
-    "higher more above increase increases increased rise rises höher mehr plus supérieur más mayor",
-    "lower less fewer below decrease decreases decreased fall falls niedriger weniger moins inférieur menos menor",
+    "all every each always any alle jede jeder immer tous toutes toujours todos todas siempre 所有 全部 すべて",
+    "few some sometimes rarely seldom einige wenige manche quelques parfois algunos algunas pocos pocas 一些 一部",
   ],
-  ["maximum most höchstens maximal", "minimum least mindestens minimal"],
-  ["first erste ersten premier primero", "last letzte letzten dernier último"],
+  [
+    "higher more above increase increases increased rise rises höher mehr plus supérieur más mayor 高于 以上 高い",
+    "lower less fewer below decrease decreases decreased fall falls niedriger weniger moins inférieur menos menor 低于 以下 低い",
+  ],
+  [
+    "maximum most höchstens maximal máximo 最多 最大",
+    "minimum least mindestens minimal mínimo 最少 最小",
+  ],
+  [
+    "first erste ersten premier première primero primera 最初",
+    "last letzte letzten dernier dernière último última 最后 最後",
+  ],
 ].map((sides) => sides.map((words) => words.split(" ")));
+
+/** What must not be done may not be done. */
+const REFUSED =
+  /(?<!\p{L})(?:(?:must|may|shall|can)(?:\s?not|n['’]t)|(?:darf|dürfen|kann|können)\s(?:\p{L}+\s)?nicht)(?!\p{L})/iu;
 
 /** The words of an answer that say the opposite of an expected one, which the answer lacks. */
 function oppositesIn(here: Facts, there: Facts): string[] {
@@ -205,18 +218,21 @@ function oppositesIn(here: Facts, there: Facts): string[] {
       [one, other],
       [other, one],
     ].flatMap(([said = [], contrary = []]) => {
-      const [word] = said.filter((each) => there.words.has(each));
-      const [instead] = contrary.filter((each) => here.words.has(each));
-      // What must not be done may not be done.
-      const isRefused = here.negations > 0 && there.negations > 0;
-      const isOpen = ({ words }: Facts, list: readonly string[]) =>
-        list.some((each) => words.has(each));
-      if (!word || !instead || isRefused || isOpen(there, contrary) || isOpen(here, said))
-        return [];
+      const [word] = said.filter((each) => says(there, each));
+      const [instead] = contrary.filter((each) => says(here, each));
+      const isOpen = (facts: Facts, list: readonly string[]) =>
+        list.some((each) => says(facts, each));
+      if (!word || !instead || isOpen(there, contrary) || isOpen(here, said)) return [];
+      if (said.includes("must") || contrary.includes("must"))
+        if (REFUSED.test(here.text) && REFUSED.test(there.text)) return [];
       return [`${quoted(instead)} instead of ${quoted(word)}`];
     }),
   );
 }
+
+/** Chinese and Japanese have no blanks between words. */
+const says = ({ words, text }: Facts, word: string): boolean =>
+  /\p{Lo}/u.test(word) ? text.includes(word) : words.has(word);
 
 const negations = new Set(
   `not no never none nobody nothing neither nor without
@@ -249,8 +265,10 @@ const negated: Readonly<Record<string, string>> = {
   verboten: "nicht erlaubt",
   geschlossen: "nicht offen",
   fermé: "pas ouvert",
+  fermée: "pas ouverte",
   interdit: "pas permis",
   cerrado: "no abierto",
+  cerrada: "no abierta",
   prohibido: "no permitido",
   imposible: "no posible",
 };

@@ -1,139 +1,88 @@
-/** Words of numbers from 2 to 100. The word for one is left out: it is an article, too. */
+import { toCardinal as english } from "n2words/en-US";
+import { toCardinal as french } from "n2words/fr-FR";
+import { toCardinal as german } from "n2words/de-DE";
+import { toCardinal as spanish } from "n2words/es-ES";
 
-/** A pattern that finds such words, and the value of what it finds. */
+/** A pattern that finds words of numbers, and the value of what it finds. */
 interface NumberWords {
   readonly pattern: RegExp;
   readonly values: (written: string) => number | undefined;
 }
 
-const upTo = (count: number, words: string) => words.split(" ").slice(0, count);
-
-const english = upTo(
-  20,
-  "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
-);
-const german = upTo(
-  20,
-  "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
-);
-const french = upTo(
-  17,
-  "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",
-);
-const spanish = upTo(
-  16,
-  "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince",
-);
-const tens = {
-  en: "twenty thirty forty fifty sixty seventy eighty ninety".split(" "),
-  de: "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split(" "),
-  fr: "vingt trente quarante cinquante soixante soixante quatre-vingt quatre-vingt".split(" "),
-  es: "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa".split(" "),
-};
-
-/** How each language says a number below 100. */
-const sayings: Readonly<Record<keyof typeof tens, (number: number) => string>> = {
-  en(number) {
-    const [ten, one] = [tens.en[Math.floor(number / 10) - 2], english[number % 10]];
-    return english[number] ?? (number % 10 === 0 ? `${ten}` : `${ten}-${one}`);
+/** How a language says numbers, and words by which it is recognized. */
+const languages = [
+  { say: english, common: /(?<!\p{L})(?:the|is|of|and|to|you|are|for|in)(?!\p{L})/giu },
+  {
+    say: german,
+    common:
+      /(?<!\p{L})(?:der|die|das|und|ist|nicht|ein|eine|für|mit|auf|im|zu|sie|nach)(?!\p{L})/giu,
   },
-  de(number) {
-    const [ten, one] = [tens.de[Math.floor(number / 10) - 2], german[number % 10]];
-    return german[number] ?? (number % 10 === 0 ? `${ten}` : `${one}und${ten}`);
+  {
+    say: french,
+    common: /(?<!\p{L})(?:le|la|les|des|du|est|et|vous|pour|un|une|dans|au|après)(?!\p{L})/giu,
   },
-  fr(number) {
-    if (number < 17) return `${french[number]}`;
-    if (number < 20) return `dix-${french[number - 10]}`;
-    const ten = Math.floor(number / 10);
-    const isScore = ten === 7 || ten === 9; // soixante-dix, quatre-vingt-dix
-    const rest = (number % 10) + (isScore ? 10 : 0);
-    if (rest === 0) return `${tens.fr[ten - 2]}${number === 80 ? "s" : ""}`;
-    const joint = number % 10 === 1 && number < 80 ? " et " : "-";
-    return `${tens.fr[ten - 2]}${joint}${rest < 17 ? french[rest] : `dix-${french[rest - 10]}`}`;
+  {
+    say: spanish,
+    common: /(?<!\p{L})(?:el|la|los|las|es|y|del|para|una|con|en|se|hay|después)(?!\p{L})/giu,
   },
-  es(number) {
-    if (number < 16) return `${spanish[number]}`;
-    if (number < 20) return `dieci${spanish[number - 10]}`;
-    const [ten, one] = [tens.es[Math.floor(number / 10) - 2], spanish[number % 10]];
-    if (number % 10 === 0) return `${ten}`;
-    return number < 30 ? `veinti${one}` : `${ten} y ${one}`;
-  },
-};
+];
 
-const hundreds = {
-  en: "one hundred|a hundred",
-  de: "einhundert|hundert",
-  fr: "cent",
-  es: "cien|ciento",
-};
-
-/** Words by which a language is recognized. */
-const common = {
-  de: /(?<!\p{L})(?:der|das|und|ist|nicht|ein|eine|für|mit|auf|im|zu|sie|wird|sind|es|nach)(?!\p{L})/giu,
-  fr: /(?<!\p{L})(?:le|les|des|du|est|et|vous|pour|un|une|dans|sont|au|il|après)(?!\p{L})/giu,
-  es: /(?<!\p{L})(?:el|los|las|es|y|del|para|una|con|en|son|se|hay|después)(?!\p{L})/giu,
-};
+/** In lower case, without the accents of Spanish, hyphens and the article before a hundred. */
+const key = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll("é", "e")
+    .replaceAll("ó", "o")
+    .replaceAll("ß", "ss")
+    .replaceAll(/[-\s]+/g, " ")
+    .replace(/^(?:a|one|ein) ?(?=hundert?d?$)/, "");
 
 const known = new Map<string, NumberWords>();
 
-/** The words of a language with what may follow them; also without hyphens, accents and the ß. */
-function wordsOf(language: keyof typeof tens, tail: string): NumberWords {
-  const values = new Map<string, number>();
-  const key = (text: string) =>
-    text
-      .toLowerCase()
-      .normalize("NFD")
-      .replaceAll(/\p{M}/gu, "")
-      .replaceAll("ß", "ss")
-      .replaceAll(/[-\s]+/g, " ");
-  for (let number = 2; number < 100; number++) values.set(key(sayings[language](number)), number);
-  for (const hundred of hundreds[language].split("|")) values.set(key(hundred), 100);
-  const texts = Array.from({ length: 98 }, (_, index) => sayings[language](index + 2));
-  const alternatives = [...hundreds[language].split("|"), ...texts]
+/** The words from 2 to 100, with what may follow them. The word for one is skipped, as it is an article, too. */
+function wordsOf(say: (number: number) => string, tail: string): NumberWords {
+  const said = Array.from({ length: 99 }, (_, index) => say(index + 2));
+  const values = new Map(said.map((text, index) => [key(text), index + 2]));
+  const words = said
     .toSorted((a, b) => b.length - a.length)
-    .map((text) => text.replaceAll(/[- ]/g, String.raw`[-\s]`));
-  const pattern = new RegExp(
-    String.raw`(?<![\p{L}\p{N}])(?<words>${alternatives.join("|")})(?![\p{L}\p{N}])${tail}`,
-    "giu",
-  );
-  return { pattern, values: (written) => values.get(key(written)) };
+    .map((text) => text.replaceAll(/[-\s]/g, String.raw`[-\s]`).replaceAll("ß", "(?:ß|ss)"))
+    .map((text) => text.replaceAll("e", "[eé]").replaceAll("o", "[oó]"))
+    .join("|");
+  const source = String.raw`(?<![\p{L}\p{N}])(?<words>${words})(?![\p{L}\p{N}])${tail}`;
+  return {
+    pattern: new RegExp(source, "giu"),
+    values: (written) => values.get(key(written)),
+  };
 }
 
+/** What Chinese and Japanese count with. */
+const counters = "万萬億亿千天日月年週周人个個名件元円回時时分秒点點岁歳倍度小";
 const SIGNS = "〇一二三四五六七八九";
 
 /** The number of Chinese and Japanese digits: `二十五`. */
 function signNumber(signs: string): number | undefined {
   const plain = signs.replaceAll("两", "二").replaceAll("零", "〇");
-  const at = (text: string, otherwise: number) => (text === "" ? otherwise : SIGNS.indexOf(text));
   const [, hundred, ten, one = ""] = /^(?:(.?)百)?(?:(.?)十)?(.?)$/u.exec(plain) ?? [];
-  const number =
-    (hundred === undefined ? 0 : 100 * at(hundred, 1)) +
-    (ten === undefined ? 0 : 10 * at(ten, 1)) +
-    at(one, 0);
+  const times = (text: string | undefined, power: number) =>
+    text === undefined ? 0 : power * (text === "" ? 1 : SIGNS.indexOf(text));
+  const number = times(hundred, 100) + times(ten, 10) + (one === "" ? 0 : SIGNS.indexOf(one));
   return number > 0 ? number : undefined;
 }
 
-const counters = "天日月年週周人个個名件元円回時时分秒点點岁歳倍度小";
-const signWords = (tail: string): NumberWords => ({
-  pattern: new RegExp(`(?<words>[${SIGNS}十百两零]{1,5})(?=[${counters}])${tail}`, "giu"),
-  values: signNumber,
-});
-
 /**
- * The words of numbers in the languages of a text (English, and another that its words show), each with a source of
- * what may follow, such as units.
+ * The words of numbers in English and in the language that is recognized most often in a text, and Chinese and Japanese
+ * digits; each with a source of what may follow, such as units.
  */
 export function numberWords(text: string, tail: string): readonly NumberWords[] {
   const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
-  const found = (Object.keys(common) as (keyof typeof common)[]).filter(
-    (language) => count(common[language]) > 0,
-  );
-  const [first] = found.toSorted((a, b) => count(common[b]) - count(common[a]));
-  const languages = first === undefined ? (["en"] as const) : (["en", first] as const);
-  const words = languages.map((language) => {
-    const own = known.get(language) ?? wordsOf(language, tail);
-    known.set(language, own);
-    return own;
+  const counts = languages.map(({ common }) => count(common));
+  const most = counts.indexOf(Math.max(...counts));
+  const words = [...new Set([0, most])].map((index) => {
+    const found = known.get(`${index}`) ?? wordsOf(languages[index]?.say ?? english, tail);
+    known.set(`${index}`, found);
+    return found;
   });
-  return /[一-鿿]/u.test(text) ? [...words, signWords(tail)] : words;
+  if (!/\p{Script=Han}/u.test(text)) return words;
+  const source = `(?<words>[${SIGNS}十百两零]{1,5})(?=[${counters}])${tail}`;
+  return [...words, { pattern: new RegExp(source, "giu"), values: signNumber }];
 }
