@@ -1,7 +1,7 @@
 /** How well a judge agrees with people. Formulas and sources: docs/test-suites.md. */
 import { sum } from "../numbers.ts";
 import { NORMAL_95 } from "./distributions.ts";
-import { signTest } from "./exact-tests.ts";
+import { fisherFewer, signTest } from "./exact-tests.ts";
 import { holm } from "./multiple-tests.ts";
 
 /** An answer that people and a judge have marked. */
@@ -51,6 +51,31 @@ export function kappaOf({ good, bad, false_passes, false_fails }: Agreement): Ka
   const half = (NORMAL_95 * Math.sqrt(spread / n)) / (1 - chance);
   return [kappa, Math.max(-1, kappa - half), Math.min(1, kappa + half)];
 }
+
+/** The chance with which a judge that guesses counts as better. */
+const GUESSED = 0.025;
+
+/**
+ * Whether a judge agrees with people more often than chance: by the interval of kappa, or where that has none because
+ * they agree always or never, by the exact test of Fisher.
+ */
+export function comparedWithChance(
+  { good, bad, false_passes, false_fails }: Agreement,
+  kappa: Kappa | null,
+): "better" | "worse" | "inconclusive" {
+  const [value = 0, low, high] = kappa ?? [];
+  if (low !== undefined && high !== undefined && low < high)
+    return low > 0 ? "better" : worseOr(high);
+  const [passed, wronglyPassed] = [
+    { passes: good - false_fails, runs: good },
+    { passes: false_passes, runs: bad },
+  ];
+  if (value > 0 && fisherFewer(passed, wronglyPassed).p <= GUESSED) return "better";
+  if (value < 0 && fisherFewer(wronglyPassed, passed).p <= GUESSED) return "worse";
+  return "inconclusive";
+}
+
+const worseOr = (high: number) => (high < 0 ? "worse" : "inconclusive");
 
 /** A score that an answer got from a judge. */
 interface Scored {

@@ -103,7 +103,7 @@ test("a report names the last calibration of its judges, for the same criteria",
     kappa: [expect.closeTo(1 / 6, 12), expect.any(Number), 1],
   });
   const known = expect.stringMatching(
-    /^# judge grader was calibrated on \d{4}-\d\d-\d\d with 5 answers and at_least 0.5: kappa 0.17 \(-0.\d\d to 1.00\), 1 of 2 bad answers passed, 1 of 3 good answers failed$/,
+    /^# judge grader was calibrated on \d{4}-\d\d-\d\d with 5 answers and at_least 0.5: kappa 0.17 \(-0.\d\d to 1.00\), 1 of 2 bad answers passed, 1 of 3 good answers failed; it is not shown that it agrees with people more often than chance$/,
   );
   const unknown = "# judge grader has not been calibrated on this machine for all of its criteria";
   expect(await notes()).toEqual([known, unknown]);
@@ -115,6 +115,27 @@ test("a report names the last calibration of its judges, for the same criteria",
   ]);
   expect((await calibrate("labels.csv", "grader", "--criteria", "Names it.")).exit).toBe(0);
   expect(await notes()).toEqual([known]);
+});
+
+const unsure = "it is not shown that it agrees with people more often than chance";
+
+test("a calibration says whether the judge is better than chance, and runs with it warn", async () => {
+  const ran = await calibrate("labels.csv", "grader");
+  expect(ran.out).toContain(`\n# ${unsure}\n`);
+  const { err } = await wf("run", file("suite.yaml"));
+  expect(err.match(/^warning: judge grader was calibrated /gm)).toHaveLength(1);
+  expect(err).toContain(unsure);
+  const all = await calibrate("labels.csv", "chat-pass", "-o", "json");
+  expect(JSON.parse(all.out)).toMatchObject({ chance: "inconclusive" });
+});
+
+test.each([
+  [[], 0, ""],
+  [["--at-least-kappa", "-1"], 0, ""],
+  [["--at-least-kappa", "0.1"], 14, "judge grader: kappa 0.17 (-0."],
+])("%j: exit code %d", async (flags, exit, message) => {
+  const ran = await calibrate("labels.csv", "grader", ...flags);
+  expect([ran.exit, ran.err.includes(message)]).toEqual([exit, true]);
 });
 
 test("a damaged calibration is none", async () => {

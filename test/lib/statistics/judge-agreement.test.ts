@@ -1,6 +1,11 @@
 /** Figures of calibrations against published tables; each expected value is from the source named. */
 import { expect, test } from "vitest";
-import { bestThreshold, biasesOf, kappaOf } from "../../../src/lib/statistics/judge-agreement.ts";
+import {
+  bestThreshold,
+  biasesOf,
+  comparedWithChance,
+  kappaOf,
+} from "../../../src/lib/statistics/judge-agreement.ts";
 
 // Both pass; only people, only the judge; both fail.
 test.each<[string, readonly [number, number, number, number], readonly number[] | null]>([
@@ -29,6 +34,27 @@ test.each<[string, readonly [number, number, number, number], readonly number[] 
   if (expected[0] !== undefined && Math.abs(expected[0]) % 1 === 0) expect(found).toHaveLength(1);
   for (const [index, value] of expected.entries())
     expect(found?.[index]).toBeCloseTo(value, index === 0 ? 2 : 3);
+});
+
+// Intervals as above; without one by Fisher's exact test: 1 of 252 tables, 1 of 6.
+test.each<[string, readonly [number, number, number, number], string]>([
+  ["two readers", [20, 5, 10, 15], "better"],
+  ["four answers", [1, 0, 1, 2], "inconclusive"],
+  ["ten answers, always", [5, 0, 0, 5], "better"],
+  ["four answers, always", [2, 0, 0, 2], "inconclusive"],
+  ["ten answers, never", [0, 5, 5, 0], "worse"],
+  ["four answers, never", [0, 2, 2, 0], "inconclusive"],
+  ["mostly the opposite", [5, 20, 15, 10], "worse"],
+  ["a judge that passes all", [114, 0, 6, 0], "inconclusive"],
+  ["one kind", [5, 0, 0, 0], "inconclusive"],
+])("beside chance, %s", (_, [both, people, judge, neither], expected) => {
+  const agreement = {
+    good: both + people,
+    bad: judge + neither,
+    false_passes: judge,
+    false_fails: people,
+  };
+  expect(comparedWithChance(agreement, kappaOf(agreement))).toBe(expected);
 });
 
 const pairs = (more: number, fewer: number, same = 3) => [

@@ -6,6 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context, Ending } from "../../task/command-spec.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
+import { warnOfJudges } from "./answers/index.ts";
 import type { TestRun } from "./answers/index.ts";
 import type { testRunParams } from "./command.ts";
 import { doubtfulTests } from "./comparison.ts";
@@ -37,6 +38,10 @@ export async function* run(
   const { suites, selection, skipped } = await readSelection(input, context);
   const keeper = await openKeeper(input, context);
   const plan = await planRuns(suites, selection, context);
+  await warnOfJudges(
+    suites.flatMap(({ tests }) => tests.flatMap(({ turns }) => turns)),
+    context,
+  );
   if (context.options.dryRun && plan.runs.every(({ test }) => test.turns.length === 0)) {
     const searches = suites.reduce((sum, { tests }) => sum + tests.length, 0);
     return await context.notice(

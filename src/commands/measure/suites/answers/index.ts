@@ -1,6 +1,6 @@
 export { answerText } from "../../ask/index.ts";
 export type { SuiteAnswer } from "../../ask/index.ts";
-export { calibrationNotes, saveCalibration, openJudges } from "./judge.ts";
+export { calibrationNotes, openJudges, saveCalibration, warnOfJudges } from "./judge.ts";
 export {
   checkContext,
   checkSearch,

@@ -288,21 +288,27 @@ async function pathOf({ app, criteria }: CalibratedJudge, context: Context): Pro
 export async function saveCalibration(
   judge: CalibratedJudge,
   note: string,
+  chance: string,
   context: Context,
 ): Promise<void> {
   const { files, directories } = context.host;
   await files.makeDirectory(join(directories.state, "calibrations"), 0o700);
-  await files.writeAtomic(await pathOf(judge, context), stringifyJson({ note }), 0o600);
+  await files.writeAtomic(await pathOf(judge, context), stringifyJson({ note, chance }), 0o600);
 }
 
-const MAX_NOTE = 300;
+const MAX_NOTE = 400;
 
-/** The note of the last calibration on this machine; undefined without one, or without the key. */
-async function savedNote(judge: CalibratedJudge, context: Context): Promise<string | undefined> {
-  const read = async () => context.host.files.read(await pathOf(judge, context));
-  const text = new TextDecoder().decode(await read().catch(() => undefined));
-  const note = valueAt(tryParseJson(text), "note");
-  return typeof note === "string" ? shortened(note, MAX_NOTE) : undefined;
+/** The last calibration on this machine; undefined without one, or without the key. */
+async function savedCalibration({ app, criteria }: CalibratedJudge, context: Context) {
+  for (const each of [criteria, true] as const) {
+    const read = async () =>
+      context.host.files.read(await pathOf({ app, criteria: each }, context));
+    const saved = tryParseJson(new TextDecoder().decode(await read().catch(() => undefined)));
+    const note = valueAt(saved, "note");
+    if (typeof note === "string")
+      return { note: shortened(note, MAX_NOTE), chance: valueAt(saved, "chance") };
+  }
+  return undefined;
 }
 
 /** What reports say about the calibrations of the judges of turns, or that there is none. */
@@ -316,10 +322,8 @@ export async function calibrationNotes(
     const criteria = new Set(all.map((judge) => judge.criteria));
     const known: string[] = [];
     for (const each of criteria) {
-      const note =
-        (await savedNote({ app, criteria: each }, context)) ??
-        (await savedNote({ app, criteria: true }, context));
-      if (note !== undefined) known.push(note);
+      const saved = await savedCalibration({ app, criteria: each }, context);
+      if (saved) known.push(saved.note);
     }
     notes.push(...new Set(known));
     const some = known.length > 0 ? " for all of its criteria" : "";
@@ -327,4 +331,18 @@ export async function calibrationNotes(
       notes.push(`judge ${app} has not been calibrated on this machine${some}`);
   }
   return notes;
+}
+
+/** Warns of judges whose last calibration does not show that they are better than chance. */
+export async function warnOfJudges(
+  turns: readonly { readonly judge?: SuiteJudge | undefined }[],
+  context: Context,
+): Promise<void> {
+  const warned = new Set<string>();
+  for (const { app, criteria } of turns.flatMap(({ judge }) => judge ?? [])) {
+    const saved = await savedCalibration({ app, criteria }, context);
+    if (saved && typeof saved.chance === "string" && saved.chance !== "better")
+      warned.add(saved.note);
+  }
+  for (const note of warned) await context.notice(`warning: ${note}`);
 }

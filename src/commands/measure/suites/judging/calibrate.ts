@@ -11,7 +11,7 @@ import type { Report, Cell, Section } from "../../../../output/report-model.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../../task/files.ts";
 import { isChatMode } from "../../../wf/app/index.ts";
-import { readEach } from "../../../wf/expect/index.ts";
+import { gateError, readEach } from "../../../wf/expect/index.ts";
 import { openJudges, saveCalibration } from "../answers/index.ts";
 import type { Judgement } from "../answers/index.ts";
 import { rowsInFile } from "../../suite-file/index.ts";
@@ -23,6 +23,7 @@ import {
   agreementOf,
   bestThreshold,
   biasesOf,
+  comparedWithChance,
   kappaOf,
 } from "../../../../lib/statistics/judge-agreement.ts";
 import type { Agreement, Kappa } from "../../../../lib/statistics/judge-agreement.ts";
@@ -48,14 +49,24 @@ export async function* run(
   const by = { app: judge, criteria: criteria.size > 1 || only };
   const { errors, answers } = report.data;
   if (answers.length > 0)
-    await saveCalibration(by, noteOf(report.data), context).catch((error: unknown) =>
-      context.notice(`reports will not show this calibration: ${reasonOf(error)}`),
+    await saveCalibration(by, noteOf(report.data), report.data.chance, context).catch(
+      (error: unknown) =>
+        context.notice(`reports will not show this calibration: ${reasonOf(error)}`),
     );
-  if (errors.length === 0) return;
+  if (errors.length === 0) return requireKappa(report.data, input.at_least_kappa);
   throw new CliError("partial", `${counted(errors.length, "answer")} could not be judged`, {
     outputFirst: true,
     hint: `the reasons are in the report: ${firstNames(errors.map(({ id }) => id))}`,
   });
+}
+
+/** Throws `gate` if kappa may be below a limit: its interval begins there. */
+function requireKappa({ judge, kappa }: CalibrationData, least: number | undefined): void {
+  const [value, low = value] = kappa ?? [];
+  if (least === undefined || (low !== undefined && low >= least)) return;
+  const [, shown, interval] = kappaRow("", kappa);
+  const figures = `kappa ${String(shown)}${interval === null ? "" : ` (${String(interval)})`}`;
+  throw gateError(`judge ${judge}: ${figures} may be below ${least}`, { kappa });
 }
 
 /** Has the judge mark each answer, with `pairs` in each way to give it. */
@@ -196,12 +207,14 @@ function dataOf(how: CalibrationHow, judged: readonly JudgedRow[]) {
       usual?.error === null && other?.error === null ? [[usual.passed, other.passed] as const] : [],
     );
   const agreement = agreementOf(answers);
+  const kappa = kappaOf(agreement);
   const best = scored.length === answers.length ? bestThreshold(scored) : undefined;
   return {
     wf_calibration: 1,
     ...how,
     agreement,
-    kappa: kappaOf(agreement),
+    kappa,
+    chance: comparedWithChance(agreement, kappa),
     threshold: best ? { ...best, kappa: kappaOf(best.agreement) } : null,
     biases: biasesOf(tried.map((change) => [change, pairsOf(change)])),
     tokens: sum(judged.flatMap(({ said }) => Object.values(said).map(({ tokens }) => tokens ?? 0))),
@@ -226,7 +239,7 @@ function kappaRow(figure: string, kappa: Kappa | null): Cell[] {
 }
 
 function figureSection(data: CalibrationData): Section {
-  const { agreement, kappa, threshold, judge, answers, at_least, tokens } = data;
+  const { agreement, kappa, chance, threshold, judge, answers, at_least, tokens } = data;
   const { good, bad, false_passes, false_fails } = agreement;
   const agreed = good + bad - false_passes - false_fails;
   const best = Number(threshold?.at_least.toFixed(3));
@@ -241,6 +254,7 @@ function figureSection(data: CalibrationData): Section {
       ...(threshold ? [kappaRow(`kappa with at_least ${best}`, threshold.kappa)] : []),
     ],
     notes: [
+      chanceText(chance, agreement),
       ...(kappa ? [] : ["kappa needs good and bad answers, and verdicts of both kinds"]),
       ...(threshold
         ? [
@@ -250,6 +264,16 @@ function figureSection(data: CalibrationData): Section {
       ...(tokens > 0 ? [`the judge used ${counted(tokens, "token")}`] : []),
     ],
   };
+}
+
+/** Whether a judge is better than chance, as a sentence. */
+function chanceText(chance: CalibrationData["chance"], agreement: Agreement): string {
+  const { good, bad, false_passes, false_fails } = agreement;
+  const passed = good - false_fails + false_passes;
+  const isConstant = passed === 0 || passed === good + bad;
+  if (chance === "better") return "it agrees with people more often than chance";
+  if (chance === "worse") return "it says the opposite of people more often than chance";
+  return `it is not shown that it agrees with people more often than chance${isConstant ? ": it says the same about all answers" : ""}`;
 }
 
 const tableSection = ({ good, bad, false_passes, false_fails }: Agreement): Section => ({
@@ -292,9 +316,9 @@ const differenceSection = ({ answers, errors }: CalibrationData): Section => ({
 });
 
 /** What reports of runs say about the calibration of their judge. */
-function noteOf({ judge, made, at_least, agreement, kappa }: CalibrationData): string {
+function noteOf({ judge, made, at_least, agreement, kappa, chance }: CalibrationData): string {
   const { good, bad, false_passes, false_fails } = agreement;
   const [, value, interval] = kappaRow("", kappa);
   const agreed = `kappa ${String(value)}${interval === null ? "" : ` (${String(interval)})`}`;
-  return `judge ${judge} was calibrated on ${made.slice(0, 10)} with ${counted(good + bad, "answer")} and at_least ${at_least}: ${agreed}, ${false_passes} of ${bad} bad answers passed, ${false_fails} of ${good} good answers failed`;
+  return `judge ${judge} was calibrated on ${made.slice(0, 10)} with ${counted(good + bad, "answer")} and at_least ${at_least}: ${agreed}, ${false_passes} of ${bad} bad answers passed, ${false_fails} of ${good} good answers failed${chance === "better" ? "" : `; ${chanceText(chance, agreement)}`}`;
 }
