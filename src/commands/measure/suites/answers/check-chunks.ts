@@ -62,23 +62,49 @@ export function supportedSentences(
   const sources = chunks.map((text) => ({
     facts: factsIn(text),
     words: contentWords(text),
-    sentences: sentencesOf(text).map((each) => ({ text: each, words: contentWords(each) })),
+    closest: closestAmong(sentencesOf(text)),
   }));
   const isSupported = (sentence: string) => {
     const words = [...contentWords(sentence)];
     const facts = factsIn(sentence);
-    const countIn = (source: ReadonlySet<string>) =>
-      words.filter((word) => source.has(word)).length;
     return sources.some((source) => {
-      if (countIn(source.words) < share * words.length - 1e-9) return false;
+      const known = words.filter((word) => source.words.has(word));
+      if (known.length < share * words.length - 1e-9) return false;
       if (!hasFacts(source.facts, facts)) return false;
-      const counts = source.sentences.map((each) => countIn(each.words));
-      const closest = source.sentences[counts.indexOf(Math.max(...counts))];
-      return closest === undefined || isAgreed(facts, factsIn(closest.text));
+      const closest = source.closest(known);
+      return closest === undefined || isAgreed(facts, factsIn(closest));
     });
   };
   const all = sentencesOf(answer);
   return { all, open: all.filter((sentence) => !isSupported(sentence)) };
+}
+
+/** Sentences that are compared with one: those with its rarest word. */
+const MAX_SIMILAR = 100;
+
+/** Finds the sentence that has the most of some words; in a long text, among those with the rarest of them. */
+function closestAmong(sentences: readonly string[]) {
+  const different = [...new Set(sentences)].map((text) => ({ text, words: contentWords(text) }));
+  const byWord = new Map<string, (typeof different)[number][]>();
+  for (const each of different)
+    for (const word of each.words) {
+      const list = byWord.get(word) ?? [];
+      if (list.length === 0) byWord.set(word, list);
+      list.push(each);
+    }
+  return (words: readonly string[]): string | undefined => {
+    const lists = words.map((word) => byWord.get(word) ?? []);
+    const [rarest = []] = lists.toSorted((a, b) => a.length - b.length);
+    const count = (each: (typeof different)[number]) =>
+      words.filter((word) => each.words.has(word)).length;
+    return (
+      rarest
+        .slice(0, MAX_SIMILAR)
+        .map((each) => ({ text: each.text, shared: count(each) }))
+        .reduce((most, each) => (each.shared > most.shared ? each : most), { text: "", shared: 0 })
+        .text || undefined
+    );
+  };
 }
 
 const sentencesOf = (text: string): string[] =>

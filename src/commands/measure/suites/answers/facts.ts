@@ -48,7 +48,7 @@ export function firstDifferences<T>(
 
 /** Whether a text has all figures and names of a sentence. */
 export const hasFacts = (text: Facts, sentence: Facts): boolean =>
-  lacking(text.figures, sentence.figures).length === 0 &&
+  lacking(text.known(), sentence.figures).length === 0 &&
   sentence.names.every((name) => text.words.has(nameKey(name)));
 
 /** Whether two sentences negate as often, contradict each other in no word, and have their capitalized words in one order. */
@@ -68,25 +68,33 @@ function missingFigures(kind: Figure["kind"], here: Facts, there: Facts): string
   const [mine, theirs] = [here, there].map(({ figures }) =>
     figures.filter((figure) => figure.kind === kind),
   ) as [Figure[], Figure[]];
-  const others = lacking(theirs, mine).slice(0, MAX_NAMED).map(quoted).join(", ");
+  const others = lacking(knownFigures(theirs), mine).slice(0, MAX_NAMED).map(quoted).join(", ");
   const found = others === "" ? "" : ` (found: ${others})`;
-  return lacking(mine, theirs).map((text) => `${kind} ${quoted(text)} is missing${found}`);
+  return lacking(knownFigures(mine), theirs).map(
+    (text) => `${kind} ${quoted(text)} is missing${found}`,
+  );
 }
 
-/** Those of the second list that are not in the first one, each once. */
-function lacking(here: readonly Figure[], there: readonly Figure[]): string[] {
+/** Figures by their readings, with the units of each, and amounts. */
+type KnownFigures = ReturnType<typeof knownFigures>;
+
+function knownFigures(figures: readonly Figure[]) {
   const units = new Map<string, Set<string | undefined>>();
-  const amounts = new Set(here.map(({ amount }) => amount));
-  for (const { readings, unit } of here)
+  for (const { readings, unit } of figures)
     for (const each of readings) units.set(each, (units.get(each) ?? new Set()).add(unit));
+  return { units, amounts: new Set(figures.map(({ amount }) => amount)) };
+}
+
+/** Figures that are not among the known ones, each once. */
+function lacking({ units, amounts }: KnownFigures, figures: readonly Figure[]): string[] {
   // A unit or a year that only one of them has does not differ.
-  const isHere = ({ readings, unit, amount }: Figure) =>
+  const isKnown = ({ readings, unit, amount }: Figure) =>
     (amount !== undefined && amounts.has(amount)) ||
     readings.some((each) => {
       const known = units.get(each);
       return known && (unit === undefined || known.has(undefined) || known.has(unit));
     });
-  return [...new Set(there.filter((each) => !isHere(each)).map(({ text }) => text))];
+  return [...new Set(figures.filter((each) => !isKnown(each)).map(({ text }) => text))];
 }
 
 /** Figures whose neighbours are compared. */
@@ -126,7 +134,8 @@ const shared = (one: ReadonlySet<string>, other: ReadonlySet<string>): number =>
 /** Two figures of an answer, each of which stands where the other one is expected. */
 function exchanged(here: Facts, there: Facts): string[] {
   const [mine, theirs] = [besides(here), besides(there)];
-  const isSame = (one: Beside, other: Beside) => lacking([one.figure], [other.figure]).length === 0;
+  const isSame = (one: Beside, other: Beside) =>
+    lacking(knownFigures([one.figure]), [other.figure]).length === 0;
   const likeness = (one: Beside, other: Beside) =>
     shared(one.before, other.before) + shared(one.after, other.after);
   /** How much the figure, where the answer has it, is like that of the expected place. */
@@ -159,7 +168,9 @@ export function factsIn(original: string) {
   const words = wordsIn(rest).flatMap((word) => fullWords(word.toLowerCase()));
   const capitals: readonly string[] = rest.match(CAPITALIZED) ?? [];
   const negations = countNegations(rest, words);
-  return { text, figures, names, capitals, words: new Set(words.map(nameKey)), negations };
+  let index: KnownFigures | undefined;
+  const known = () => (index ??= knownFigures(figures));
+  return { text, figures, known, names, capitals, words: new Set(words.map(nameKey)), negations };
 }
 
 /** The text with a comma in the place of each figure. */
