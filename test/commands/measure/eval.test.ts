@@ -1130,7 +1130,7 @@ describe("judgements", () => {
   test("a run names documents as the judgements do", async () => {
     const server = await searchServer(({ query }) => found[query] ?? []);
     const words = ["--queries", queries(), "--qrels", file(trec, "trec"), "-o", "trec"];
-    // All scores are 0: numbers that fall take their place.
+    // Ranks counted from the end: readers have scores in single precision.
     expect((await server.run(words)).out).toBe(
       "q1 Q0 a 1 4 kb\nq1 Q0 c.md 2 3 kb\nq1 Q0 b.md 3 2 kb\nq1 Q0 dir∕d.pdf 4 1 kb\nq2 Q0 a 1 3 kb\nq2 Q0 b.md 2 2 kb\nq2 Q0 c.md 3 1 kb\n",
     );

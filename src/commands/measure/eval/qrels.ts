@@ -35,27 +35,22 @@ export function parseQrels(name: string, text: string): Qrels {
 /** What one question found, for a run. */
 interface RunRows {
   readonly question: string;
-  /** The best first. */
-  readonly found: readonly { readonly document: string; readonly score: number }[];
+  /** Names of documents, the best first. */
+  readonly found: readonly string[];
 }
 
 /**
- * A run as TREC writes it: `q1 Q0 leave.md 1 0.83 kb`. Its readers order by score, so where scores do not fall
- * from rank to rank, ranks counted from the end take their place.
+ * A run as TREC writes it: `q1 Q0 leave.md 1 5 kb`. Its readers order by the score, in single precision, in which close
+ * scores are equal: ranks counted from the end take their place.
  */
 export function trecRun(rows: readonly RunRows[], tag: string): string {
   return rows
-    .map(({ question, found }) => {
-      const falls = found.every(
-        ({ score }, index) => score < (found[index - 1]?.score ?? Infinity),
-      );
-      return found
-        .map(({ document, score }, index) => {
-          const shown = falls ? score : found.length - index;
-          return `${[word(question), "Q0", word(document), index + 1, shown, word(tag)].join(" ")}\n`;
-        })
-        .join("");
-    })
+    .flatMap(({ question, found }) =>
+      found.map((document, index) => {
+        const fields = [word(question), "Q0", word(document), index + 1, found.length - index];
+        return `${[...fields, word(tag)].join(" ")}\n`;
+      }),
+    )
     .join("");
 }
 

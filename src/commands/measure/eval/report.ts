@@ -61,7 +61,7 @@ function runText({ variant, answers }: VariantResult): string {
   const nameOf = (name: string) => [name, stemOf(name)].find((each) => written.has(each)) ?? name;
   const rows = answers.map(({ question, found }) => ({
     question: question.id ?? question.question,
-    found: found.map(({ document, score }) => ({ document: nameOf(document), score })),
+    found: found.map(({ document }) => nameOf(document)),
   }));
   return trecRun(rows, variant.label === "" ? "kb" : variant.label);
 }
