@@ -117,7 +117,7 @@ async function playRestore(stage: Stage): Promise<void> {
   }
   world.faults.isOver = true;
   await world.pause(60_000);
-  // By a minute and a half, what was written before seems to be written now, by three hours later than now.
+  // By a minute and a half, earlier snapshots seem to be of this time; by three hours, later than now.
   stage.machine.clockOffset -= world.pick([0, 90_000, 3 * 3_600_000], "clock set back");
   const last = await undisturbed(stage, ...argv);
   equal(last.exit, 0, last.err);
