@@ -6,7 +6,7 @@ import { root } from "../lib/paths.ts";
 
 test.each([
   ["renaming a tag", ["kb tag create a", "kb tag rename a b"], 60, 18],
-  ["running a suite", ["wf test run examples/suite.yaml --app answers"], 104, 20],
+  ["running a suite", ["wf test run examples/suite.yaml --app answers"], 103, 20],
 ])("%s enters few files, and fewer are on its way", (_, lines, most, mostRead) => {
   const script = join(root, "scripts", "walk.mjs");
   const { stdout, stderr } = spawnSync(process.execPath, [script, ...lines], { encoding: "utf8" });
