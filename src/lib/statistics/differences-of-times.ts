@@ -1,19 +1,20 @@
 import { sum } from "../numbers.ts";
 import { sampleVariance } from "./averages.ts";
 import { studentBelow } from "./distributions.ts";
+import { totalPasses } from "./pass-rates.ts";
 import type { Passes } from "./pass-rates.ts";
 
 /**
  * Whether a share is lower than those of earlier times explain: the prediction interval for one more observation
  * (G. J. Hahn, "Factors for calculating two-sided prediction intervals for samples from a normal distribution", 1969),
  * on the scale of log odds. `p` is the chance of so low a share where nothing else has changed; by the ratio `odds`
- * those of a pass may be lower at a bad time.
+ * those of a pass may be lower at a bad time. Their variance is at least `leastVariance`.
  */
-export function fallAmong(earlier: readonly Passes[], now: Passes) {
+export function fallAmong(earlier: readonly Passes[], now: Passes, leastVariance = 0) {
   const known = earlier.map(logOdds);
   const count = known.length;
   const mean = sum(known) / count;
-  const error = Math.sqrt((sampleVariance(known) ?? 0) * (1 + 1 / count));
+  const error = Math.sqrt(Math.max(sampleVariance(known) ?? 0, leastVariance) * (1 + 1 / count));
   const distance = logOdds(now) - mean;
   const sure = distance < 0 ? 0 : 1;
   const p = error === 0 ? sure : studentBelow(distance / error, count - 1);
@@ -35,10 +36,8 @@ export interface KnownAndNow {
  * (as `fallAmong`). The variance between times is at least the one that the runs themselves have.
  */
 export function fallOfSuite(earlier: readonly Passes[], tests: readonly KnownAndNow[]): number {
-  const odds = earlier.map(logOdds);
-  const count = odds.length;
-  const runs = sum(tests.map(({ now }) => now.runs));
-  const rate = ({ passes, runs: all }: Passes) => passes / all;
+  const total = totalPasses(tests.map(({ now }) => now));
+  const rate = ({ passes, runs }: Passes) => passes / runs;
   const expected = sum(tests.map(({ known, now }) => now.runs * rate(known)));
   const variance = sum(
     tests.map(({ known, now }) => {
@@ -46,11 +45,6 @@ export function fallOfSuite(earlier: readonly Passes[], tests: readonly KnownAnd
       return now.runs * rate(known) * (1 - rate(known)) * bessel;
     }),
   );
-  const slope = (expected * (runs - expected)) / runs;
-  const own = slope > 0 ? variance / slope ** 2 : 0;
-  const error = Math.sqrt(Math.max(sampleVariance(odds) ?? 0, own) * (1 + 1 / count));
-  const passes = sum(tests.map(({ now }) => now.passes));
-  const distance = logOdds({ passes, runs }) - sum(odds) / count;
-  if (error === 0) return distance < 0 ? 0 : 1;
-  return studentBelow(distance / error, count - 1);
+  const slope = (expected * (total.runs - expected)) / total.runs;
+  return fallAmong(earlier, total, slope > 0 ? variance / slope ** 2 : 0).p;
 }

@@ -64,18 +64,16 @@ export function comparedWithChance(
   kappa: Kappa | null,
 ): "better" | "worse" | "inconclusive" {
   const [value = 0, low, high] = kappa ?? [];
-  if (low !== undefined && high !== undefined && low < high)
-    return low > 0 ? "better" : worseOr(high);
-  const [passed, wronglyPassed] = [
-    { passes: good - false_fails, runs: good },
-    { passes: false_passes, runs: bad },
-  ];
+  if (low !== undefined && high !== undefined) {
+    if (low > 0) return "better";
+    return high < 0 ? "worse" : "inconclusive";
+  }
+  const passed = { passes: good - false_fails, runs: good };
+  const wronglyPassed = { passes: false_passes, runs: bad };
   if (value > 0 && fisherFewer(passed, wronglyPassed).p <= GUESSED) return "better";
   if (value < 0 && fisherFewer(wronglyPassed, passed).p <= GUESSED) return "worse";
   return "inconclusive";
 }
-
-const worseOr = (high: number) => (high < 0 ? "worse" : "inconclusive");
 
 /** A score that an answer got from a judge. */
 interface Scored {

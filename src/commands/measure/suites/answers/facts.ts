@@ -1,7 +1,7 @@
 import { own } from "../../../../lib/json.ts";
 import { counted, unicodeForm } from "../../../../lib/text.ts";
 import { quoted } from "../../../wf/expect/index.ts";
-import { figuresIn } from "./figures.ts";
+import { figuresIn, LIST_NUMBER } from "./figures.ts";
 import type { Figure } from "./figures.ts";
 
 /** What a text states beside its wording. */
@@ -177,7 +177,7 @@ export function factsIn(original: string) {
 function withoutFigures(text: string, figures: readonly Figure[]): string {
   const parts = figures.map(({ start }, index) => text.slice(figures[index - 1]?.end ?? 0, start));
   const last = text.slice(figures.at(-1)?.end ?? 0);
-  return [...parts, last].join(", ").replaceAll(/^[ \t]{0,8}\d{1,3}[.)]\s/gm, "");
+  return [...parts, last].join(", ").replaceAll(LIST_NUMBER, "");
 }
 
 const WORD = /[\p{L}\p{M}\p{N}]+(?:['’]\p{L}+)*/gu;
@@ -234,8 +234,8 @@ function oppositesIn(here: Facts, there: Facts): string[] {
       const isOpen = (facts: Facts, list: readonly string[]) =>
         list.some((each) => says(facts, each));
       if (!word || !instead || isOpen(there, contrary) || isOpen(here, said)) return [];
-      if (said.includes("must") || contrary.includes("must"))
-        if (REFUSED.test(here.text) && REFUSED.test(there.text)) return [];
+      const isDuty = [...said, ...contrary].includes("must");
+      if (isDuty && REFUSED.test(here.text) && REFUSED.test(there.text)) return [];
       return [`${quoted(instead)} instead of ${quoted(word)}`];
     }),
   );

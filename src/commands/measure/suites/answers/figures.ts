@@ -14,6 +14,9 @@ export interface Figure {
   readonly amount?: string | undefined;
 }
 
+/** The number of a list item, which does not count. */
+export const LIST_NUMBER = /^[ \t]{0,8}\d{1,3}[.)]\s/gm;
+
 /** The figures of a text in Unicode form NFKC, in order. */
 export function figuresIn(text: string): Figure[] {
   let rest = text;
@@ -31,8 +34,7 @@ export function figuresIn(text: string): Figure[] {
   for (const pattern of datePatterns())
     take(pattern, (written, { groups = {} }) => dateOf(written, groups));
   for (const pattern of TIMES) take(pattern, (_, { groups = {} }) => timeOf(groups));
-  // The number of a list item does not count.
-  rest = rest.replaceAll(/^[ \t]{0,8}\d{1,3}[.)]\s/gm, (item) => " ".repeat(item.length));
+  rest = rest.replaceAll(LIST_NUMBER, (item) => " ".repeat(item.length));
   take(NUMBER, numberOf);
   for (const { pattern, values } of numberWords(text, MEASURE))
     take(pattern, (written, { groups = {} }) => {

@@ -338,9 +338,11 @@ export async function warnOfJudges(
   turns: readonly { readonly judge?: SuiteJudge | undefined }[],
   context: Context,
 ): Promise<void> {
+  const judges = turns.flatMap(({ judge }) => judge ?? []);
+  const different = groupBy(judges, ({ app, criteria }) => stringifyJson([app, criteria]));
   const warned = new Set<string>();
-  for (const { app, criteria } of turns.flatMap(({ judge }) => judge ?? [])) {
-    const saved = await savedCalibration({ app, criteria }, context);
+  for (const [judge] of different.values()) {
+    const saved = judge && (await savedCalibration(judge, context));
     if (saved && typeof saved.chance === "string" && saved.chance !== "better")
       warned.add(saved.note);
   }

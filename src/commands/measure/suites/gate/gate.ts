@@ -215,7 +215,7 @@ function judgeCandidate(test: CountedPair, evidence: Evidence) {
 }
 
 /** The verdict on a test without one of its content before: by its own rate. */
-function judgeAlone({ kind, now }: Exclude<MatchedTest, Pair> | MatchedTest, { level }: GateRules) {
+function judgeAlone({ kind, now }: MatchedTest, { level }: GateRules) {
   const { name, planned, fresh, rate = NEW_RATE } = now;
   if (kind === "not judged") return { name, verdict: "not judged" } as const;
   const { passes, runs } = passesOf([...planned, ...fresh]);

@@ -64,9 +64,7 @@ export async function* run(
 function requireKappa({ judge, kappa }: CalibrationData, least: number | undefined): void {
   const [value, low = value] = kappa ?? [];
   if (least === undefined || (low !== undefined && low >= least)) return;
-  const [, shown, interval] = kappaRow("", kappa);
-  const figures = `kappa ${String(shown)}${interval === null ? "" : ` (${String(interval)})`}`;
-  throw gateError(`judge ${judge}: ${figures} may be below ${least}`, { kappa });
+  throw gateError(`judge ${judge}: ${kappaText(kappa)} may be below ${least}`, { kappa });
 }
 
 /** Has the judge mark each answer, with `pairs` in each way to give it. */
@@ -238,6 +236,12 @@ function kappaRow(figure: string, kappa: Kappa | null): Cell[] {
   return [figure, value, high === undefined ? null : `${low} to ${high}`];
 }
 
+/** `kappa 0.17 (-0.71 to 1.00)` */
+function kappaText(kappa: Kappa | null): string {
+  const [, value, interval] = kappaRow("", kappa);
+  return `kappa ${String(value)}${interval === null ? "" : ` (${String(interval)})`}`;
+}
+
 function figureSection(data: CalibrationData): Section {
   const { agreement, kappa, chance, threshold, judge, answers, at_least, tokens } = data;
   const { good, bad, false_passes, false_fails } = agreement;
@@ -318,7 +322,5 @@ const differenceSection = ({ answers, errors }: CalibrationData): Section => ({
 /** What reports of runs say about the calibration of their judge. */
 function noteOf({ judge, made, at_least, agreement, kappa, chance }: CalibrationData): string {
   const { good, bad, false_passes, false_fails } = agreement;
-  const [, value, interval] = kappaRow("", kappa);
-  const agreed = `kappa ${String(value)}${interval === null ? "" : ` (${String(interval)})`}`;
-  return `judge ${judge} was calibrated on ${made.slice(0, 10)} with ${counted(good + bad, "answer")} and at_least ${at_least}: ${agreed}, ${false_passes} of ${bad} bad answers passed, ${false_fails} of ${good} good answers failed${chance === "better" ? "" : `; ${chanceText(chance, agreement)}`}`;
+  return `judge ${judge} was calibrated on ${made.slice(0, 10)} with ${counted(good + bad, "answer")} and at_least ${at_least}: ${kappaText(kappa)}, ${false_passes} of ${bad} bad answers passed, ${false_fails} of ${good} good answers failed${chance === "better" ? "" : `; ${chanceText(chance, agreement)}`}`;
 }
