@@ -100,6 +100,29 @@ test("a fault skips requests, and then affects a number of them", () => {
   expect(delays).toEqual([undefined, 1000, 1000, undefined]);
 });
 
+test("a fault lasts for a time from the first request that it affects", () => {
+  const faults = new Faults([parseFault("POST * status=500 skip=1 for=1m")]);
+  const seconds = [0, 600, 659, 660, 700];
+  const statuses = seconds.map((s) => faults.plan("POST", "/v1/x", { now: s * 1000 }).status);
+  expect(statuses).toEqual([undefined, 500, 500, undefined, undefined]);
+});
+
+test("a fault of an application affects and counts no other requests", () => {
+  const faults = new Faults([parseFault("* * status=500 times=1 app=good")]);
+  const statuses = ["bad", null, "good", "good"].map(
+    (app) => faults.plan("GET", "/v1/info", { app }).status,
+  );
+  expect(statuses).toEqual([undefined, undefined, 500, undefined]);
+});
+
+test.each([
+  ["* * answer=No%20idea.", "No idea."],
+  ["* * answer=1%2B1=2", "1+1=2"],
+  ["* * answer=%E9%A1%B9", "项"],
+])("fault %j answers %j", (fault, expected) => {
+  expect(parseFault(fault).value).toBe(expected);
+});
+
 test.each([
   ["", 0],
   ["aé", 2],

@@ -179,7 +179,7 @@ test("every operation is supported", async () => {
 
 describe("a fault", () => {
   test.each([
-    ["GET", "expected METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N]"],
+    ["GET", "expected METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N] [for=TIME] [app=NAME]"],
     ["GET datasets reset", "pattern 'datasets' must start with / or *"],
     ["GET / explode", "unknown action 'explode' (one of: status, "],
     ["GET / status=200", "status=200: expected a status from 400 to 599"],
@@ -190,6 +190,10 @@ describe("a fault", () => {
     ["GET / version=new", "version=new: expected a value such as 1.13.0"],
     ["GET / reset times=x", "times=x: expected a whole number"],
     ["GET / reset often", "unknown option 'often'"],
+    ["GET / reset for=60", "for=60: expected a duration such as 3s or 250ms"],
+    ["GET / reset app=", "app=: expected a text, with %20 for each blank"],
+    ["GET / answer", "answer: expected a text, with %20 for each blank"],
+    ["GET / answer=50%", "answer=50%: expected a text, with %20 for each blank"],
   ])("%j is rejected: %s", (text, message) => {
     expect(() => parseFault(text)).toThrow(message);
   });
@@ -204,6 +208,25 @@ describe("a fault", () => {
     const statuses = [];
     for (let round = 0; round < 4; round++) statuses.push((await send("GET", "/datasets")).status);
     expect(statuses).toEqual([200, 503, 503, 200]);
+  });
+
+  test("status: lasts as long as for says, by the server's clock", async () => {
+    const { clock, send } = await withFaults("GET /datasets status=500 for=1m");
+    const statuses = [];
+    for (const ms of [600_000, 59_999, 1]) {
+      await clock.advance(ms);
+      statuses.push((await send("GET", "/datasets")).status);
+    }
+    expect(statuses).toEqual([500, 500, 200]);
+  });
+
+  test("status: affects the application of app alone", async () => {
+    const { sandbox } = await withFaults("GET /info status=500 app=chat times=1");
+    const info = (app: string) =>
+      fetch(`${sandbox.origin}/v1/info`, { headers: { Authorization: `Bearer app-${app}` } });
+    const statuses = [];
+    for (const app of ["echo", "chat", "chat"]) statuses.push((await info(app)).status);
+    expect(statuses).toEqual([200, 500, 200]);
   });
 
   test("html: returns the page of a proxy, without a version", async () => {

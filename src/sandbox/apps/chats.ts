@@ -4,7 +4,6 @@ import type { Reply } from "../protocol/handler.ts";
 import type { StoredEndUser, StoredRun } from "./records/runs-store.ts";
 import { unlessModelFails } from "../models/marks.ts";
 import { findAnnotation } from "./annotations.ts";
-import type { AppDefinition } from "./definitions/app-definitions.ts";
 import {
   requireApp,
   requireChat,
@@ -43,7 +42,7 @@ export const chatHandlers = {
       user,
       inputs,
       annotation: findAnnotation(context, app, input.query),
-      add: (endUser, checked) => addMessage(context, app, endUser, { ...input, inputs: checked }),
+      add: (endUser, checked) => addMessage(context, call, endUser, { ...input, inputs: checked }),
       respond(run, last) {
         if (run.status === "failed") throw appError("run failed", { error: run.error ?? "" });
         const isPaused = last["status"] === "paused";
@@ -98,7 +97,7 @@ export const chatHandlers = {
 
 function addMessage(
   context: AppContext,
-  app: AppDefinition,
+  call: AppCall,
   endUser: StoredEndUser,
   message: SentMessage & { readonly inputs: StoredRun["inputs"] },
 ): StoredRun {
@@ -108,16 +107,16 @@ function addMessage(
   const sentFiles = Array.isArray(message.files) ? message.files : [];
   const files = sentFiles.map((file) => resolveFile(file, findFile));
   const asked = { query, conversation_id: message.conversation_id };
-  const { id: conversation_id } = openConversation(records, app, endUser, asked);
+  const { id: conversation_id } = openConversation(records, call.app, endUser, asked);
   const position = records.messages.count({ conversation_id }) + 1;
   if (position === 1) nameConversation(context, conversation_id, query);
   const conversation = { id: conversation_id, variables: variablesOf(records, conversation_id) };
   const chat = { query, dialogue: position, files, conversation };
-  const run = storeRun(context, endUser, { app, inputs, chat });
+  const run = storeRun(context, endUser, { call, inputs, chat });
   records.messages.insert({
     id: run.message_id ?? "", // set for messages
     position,
-    app: app.name,
+    app: call.app.name,
     conversation_id,
     run_id: run.id,
     inputs,
@@ -143,7 +142,7 @@ async function replyToMessage(
   if (app.mode === "agent-chat" && !streaming) throw appError("agent blocking");
   if (app.mode === "agent" && !streaming) throw appError("new agent blocking");
   if (app.mode !== "completion" && sent.query === "") throw appError("query missing");
-  const drawn = drawAnswer(context, app, sent);
+  const drawn = drawAnswer(context, call, sent);
   const model = drawn ? ruleModel(context.clock, drawn) : requireModel(context, config.model.name);
   const endUser = records.endUser(app.name, user);
   const turn = openTurn(context, { app, config, endUser }, sent, call);

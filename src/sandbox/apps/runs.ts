@@ -72,11 +72,11 @@ function startWorkflow(
   call: AppCall,
 ): Promise<Reply> {
   const user = requireUser(input);
-  const app = requireApp(call, "workflow");
+  requireApp(call, "workflow");
   return startRun(context, call, {
     user,
     inputs: input.inputs,
-    add: (endUser, validated) => storeRun(context, endUser, { app, inputs: validated }),
+    add: (endUser, validated) => storeRun(context, endUser, { call, inputs: validated }),
     // HTTP 200 even if the run failed or paused (server §13)
     respond(run, last) {
       const { paused_nodes, reasons } = last; // only of a pause

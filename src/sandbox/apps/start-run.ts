@@ -77,7 +77,7 @@ export function streamRun(
 }
 
 interface NewRun {
-  readonly app: AppDefinition;
+  readonly call: AppCall;
   readonly inputs: Inputs;
   /** What a run of a chatflow has beside its inputs. */
   readonly chat?: {
@@ -92,14 +92,15 @@ interface NewRun {
 export function storeRun(
   context: AppContext,
   endUser: StoredEndUser,
-  { app, inputs, chat }: NewRun,
+  { call, inputs, chat }: NewRun,
 ): StoredRun {
   const { records } = context;
+  const { app } = call;
   const id = records.newId();
   const { id: end_user_id, session_id } = endUser;
   const { query, dialogue, files = [], conversation } = chat ?? {};
   const asked = { query: query ?? "", inputs, conversation_id: conversation?.id };
-  const drawn = drawAnswer(context, app, asked);
+  const drawn = drawAnswer(context, call, asked);
   const system = { app: app.name, user: session_id, id, query, dialogue, files };
   const variables = conversation && {
     sys: { query, user_id: session_id },
@@ -214,7 +215,7 @@ async function* endless(lines: readonly string[], left: AbortSignal): AsyncGener
  */
 export function drawAnswer(
   { draws, records }: AppContext,
-  app: AppDefinition,
+  { app, plan }: AppCall,
   { query, inputs: sent, conversation_id }: SentMessage,
 ): RuleAnswer | undefined {
   if (!app.rules) return undefined;
@@ -225,6 +226,8 @@ export function drawAnswer(
     : [];
   const question = query || values.map(outputText).join("\n");
   const drawn = draws.draw(app.rules, { app: app.name, question, earlier });
+  const { answer } = plan;
+  if (answer !== undefined) return { ...drawn, answer, error: undefined };
   if (drawn.status !== undefined) throw statusError(drawn.status);
   return drawn;
 }

@@ -188,7 +188,9 @@ class SandboxServer implements Sandbox, Controlled {
       }
       await this.#connections.enter(signal);
       const record = this.#record(received, response, client);
-      const plan = this.faults.plan(received.method, pathOf(received));
+      const now = this.#backend.clock.now().getTime();
+      const { app } = record;
+      const plan = this.faults.plan(received.method, pathOf(received), { app, now });
       if (plan.reset) return void request.socket.resetAndDestroy();
       const version = plan.version ?? this.#version;
       const origin = `http://${received.headers["host"]}`;

@@ -17,17 +17,26 @@ function milliseconds(text = ""): number {
   return duration;
 }
 
+/** A text of an option, which has no blanks. */
+const encodedText = valueLike(
+  /^(?:[^%]|%[0-9a-f]{2})+$/i,
+  "expected a text, with %20 for each blank",
+  decodeURIComponent,
+);
+
 function nothing(text: string | undefined): true {
   if (text !== undefined) throw new Error("does not take a value");
   return true;
 }
 
-/** The actions of a fault, each with the parser of its value: a status, ms, a count or a rate. */
+/** The actions of a fault, each with the parser of its value: a status, ms, a count, a rate or a text. */
 const actions = {
   /** Returns a JSON error of the server; the request is not handled. */
   status,
   /** Returns an HTML error of a proxy, without X-Version. */
   html: status,
+  /** An application with rules answers this text; what it draws counts, and gives tokens, delay and sources. */
+  answer: encodedText,
   /** Waits before the request is handled. */
   delay: milliseconds,
   /** Drops the connection after this number of events with data. */
@@ -58,13 +67,27 @@ const actions = {
 
 type Action = keyof typeof actions;
 
+/** The options that limit a fault, each with the parser of its value. */
+const limits = {
+  /** Number of matching requests that it affects. */
+  times: count,
+  /** Number of matching requests that it skips first. */
+  skip: count,
+  /** How long it lasts from the first request that it affects, in ms. */
+  for: milliseconds,
+  /** The application whose requests match. */
+  app: encodedText,
+} as const;
+
+type Limits = { readonly [Name in keyof typeof limits]: ReturnType<(typeof limits)[Name]> };
+
 /** The faults of one request: the value of each action. */
 export type FaultPlan = {
   readonly [Name in Action]?: ReturnType<(typeof actions)[Name]>;
 };
 
 /** An injected fault, for the requests that match. */
-export interface Fault {
+export interface Fault extends Omit<Limits, "app"> {
   /** The fault as written. */
   readonly text: string;
   /** Method and path pattern, with or without /v1; `*` matches any characters. */
@@ -72,12 +95,11 @@ export interface Fault {
   readonly pattern: string;
   readonly action: Action;
   readonly value: FaultPlan[Action];
-  /** Number of matching requests that it affects, and that it skips first. */
-  readonly times: number;
-  readonly skip: number;
+  /** Undefined for the requests of all applications, and those without any. */
+  readonly app?: string;
 }
 
-const GRAMMAR = "METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N]";
+const GRAMMAR = "METHOD PATTERN ACTION[=VALUE] [times=N] [skip=N] [for=TIME] [app=NAME]";
 
 /** Parses e.g. `POST /datasets status=503 times=2`; throws an Error with the reason. */
 export function parseFault(text: string): Fault {
@@ -86,12 +108,11 @@ export function parseFault(text: string): Fault {
   if (!/^(\*|[A-Za-z]+)$/.test(method)) throw new Error(`'${method}' is not a valid HTTP method`);
   if (!/^[/*]/.test(pattern)) throw new Error(`pattern '${pattern}' must start with / or *`);
 
-  const limits = { times: Infinity, skip: 0 };
-  for (const option of options) {
+  const given = options.map((option) => {
     const [name, value] = splitAssignment(option);
-    if (name !== "times" && name !== "skip") throw new Error(`unknown option '${option}'`);
-    limits[name] = parseValue(count, value, option);
-  }
+    if (!isLimit(name)) throw new Error(`unknown option '${option}'`);
+    return [name, parseValue<number | string>(limits[name], value, option)] as const;
+  });
   const [action, value] = splitAssignment(assignment);
   const names = Object.keys(actions).join(", ");
   if (!isAction(action)) throw new Error(`unknown action '${action}' (one of: ${names})`);
@@ -101,7 +122,10 @@ export function parseFault(text: string): Fault {
     pattern,
     action,
     value: parseValue<FaultPlan[Action]>(actions[action], value, assignment),
-    ...limits,
+    times: Infinity,
+    skip: 0,
+    for: Infinity,
+    ...(Object.fromEntries(given) as Partial<Limits>), // each by the parser of its name
   };
 }
 
@@ -118,10 +142,16 @@ function parseValue<T>(
   }
 }
 
+/** What faults depend on beside method and path. */
+interface FaultyRequest {
+  readonly app?: string | null;
+  readonly now?: number;
+}
+
 /** The faults that a server injects; counts the requests that each one matches. */
 export class Faults {
-  /** The number of requests that each has matched. */
-  readonly #matched = new Map<Fault, number>();
+  /** The number of requests that each has matched, and when it affected the first one (ms). */
+  readonly #seen = new Map<Fault, { matched: number; since: number | undefined }>();
 
   constructor(faults: readonly Fault[] = []) {
     this.add(faults);
@@ -129,26 +159,31 @@ export class Faults {
 
   /** Each fault with the number of requests that it has matched. */
   get all(): readonly (readonly [fault: Fault, matched: number])[] {
-    return [...this.#matched];
+    return [...this.#seen].map(([fault, { matched }]) => [fault, matched]);
   }
 
   /** Replaces all faults; their counts begin at 0. */
   set(faults: readonly Fault[]): void {
-    this.#matched.clear();
+    this.#seen.clear();
     this.add(faults);
   }
 
   /** Adds faults after those that there are. */
   add(faults: readonly Fault[]): void {
-    for (const fault of faults) this.#matched.set(fault, 0);
+    for (const fault of faults) this.#seen.set(fault, { matched: 0, since: undefined });
   }
 
-  /** Counts a request and returns its faults; `path` is without the query. */
-  plan(method: string, path: string): FaultPlan {
-    const active = this.all.filter(([fault, before]) => {
-      if (!matchesRequest(fault, method, path)) return false;
-      this.#matched.set(fault, before + 1);
-      return before >= fault.skip && before < fault.skip + fault.times;
+  /**
+   * Counts a request and returns its faults; `path` is without the query, `app` the application of the key,
+   * `now` the time in ms.
+   */
+  plan(method: string, path: string, { app = null, now = 0 }: FaultyRequest = {}): FaultPlan {
+    const active = [...this.#seen].filter(([fault, seen]) => {
+      if (!matchesRequest(fault, method, path) || (fault.app ?? app) !== app) return false;
+      seen.matched++;
+      if (seen.matched <= fault.skip || seen.matched > fault.skip + fault.times) return false;
+      seen.since ??= now;
+      return now < seen.since + fault.for;
     });
     // Of two faults with the same action, the first applies.
     return Object.fromEntries(active.reverse().map(([{ action, value }]) => [action, value]));
@@ -180,6 +215,7 @@ function matchesParts([first = "", ...rest]: readonly string[], text: string): b
   return end <= text.length - last.length;
 }
 
+const isLimit = (name: string): name is keyof Limits => Object.hasOwn(limits, name);
 const isAction = (name: string): name is Action => Object.hasOwn(actions, name);
 
 function splitAssignment(text: string): [name: string, value: string | undefined] {
