@@ -52,6 +52,8 @@ export function openApps(dependencies: AppDependencies) {
     /** Returns the application that a key belongs to. */
     findAppByKey: (key: string) => byKey.get(key),
     records,
+    /** Clears the caches of answers; returns how many these were. */
+    clearCaches: () => context.draws.clearCaches(),
     /** Ends all background work; unfinished runs resume when the sandbox starts again. */
     stop() {
       closing.abort();

@@ -16,6 +16,8 @@ export interface Controlled {
   health(): Health;
   /** Abandons a document, or loses what is stored; throws an Error with the reason if the JSON is invalid. */
   damage(kind: "abandon" | "lose", json: string): void;
+  /** Clears the caches of applications; returns the number of answers that they had. */
+  clearCaches(): number;
   /** Returns to the state at the start; throws ControlError if the data are kept. */
   reset(): Promise<void>;
 }
@@ -68,6 +70,7 @@ const routes: Readonly<
     reported("storage", () => controlled.damage("lose", decoder.decode(body)));
     return json(controlled.health());
   },
+  "DELETE /_sandbox/cache": (controlled) => json({ cleared: controlled.clearCaches() }),
   async "POST /_sandbox/reset"(controlled) {
     await controlled.reset();
     return json(controlled.health());

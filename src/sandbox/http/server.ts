@@ -148,6 +148,10 @@ class SandboxServer implements Sandbox, Controlled {
     this.#backend.knowledge.damage(kind, json);
   }
 
+  clearCaches(): number {
+    return this.#backend.apps.clearCaches();
+  }
+
   async reset(): Promise<void> {
     if (this.#options.directory !== null) {
       throw new ControlError(409, "the sandbox keeps its data; only one in memory can be reset");

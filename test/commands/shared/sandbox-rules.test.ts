@@ -99,6 +99,108 @@ rules:
   expect(status?.err).toContain("(403 forbidden)");
 });
 
+/**
+ * Asks the application `rules` in a sandbox; a step such as `DELETE /cache` is a request to its control. Returns the
+ * answers and the JSON of control; of an error the exit code.
+ */
+async function replies(rules: string, steps: readonly string[], jq = ".answer"): Promise<string[]> {
+  const path = join(folder, "rules.yaml");
+  await writeFile(path, rules);
+  const found: string[] = [];
+  const ran = await inSandbox(["--seed", "5", "--app-file", path], async (env) => {
+    for (const step of steps) {
+      const [, method, route = "", body] = /^(POST|DELETE) (\S+) ?(.*)$/.exec(step) ?? [];
+      if (method === undefined) {
+        const line = ["wf", "--app", "rules", ...ask(step, "--jq", jq)];
+        const { exit, out } = await cli(line, { env, folder });
+        found.push(exit === 0 ? out.trim() : String(exit));
+      } else {
+        const url = new URL(`/_sandbox${route}`, env["KB_BASE_URL"]);
+        const response = await fetch(url, { method, ...(body && { body }) });
+        found.push(JSON.stringify(await response.json()));
+      }
+    }
+  });
+  expect(ran).toEqual({ exit: 0, out: "", err: "" });
+  return found;
+}
+
+const times = (count: number, ...steps: readonly string[]) =>
+  Array.from({ length: count }, () => steps).flat();
+
+const [long, longer] = [
+  "You have thirty days of leave in each calendar year.",
+  "Leave is thirty days, which you may take at any time.",
+];
+const cachedRule = (cache: boolean, ...answers: readonly object[]) =>
+  JSON.stringify({ rules: [{ question: "/leave/", cache, answers }] });
+const both = [{ answer: long }, { answer: longer }];
+
+test("a rule with a cache repeats what it drew for a question until the caches are cleared", async () => {
+  const rules = cachedRule(true, ...both);
+  const round = ["leave?", "leave?", " LEAVE?"];
+  const first = await replies(rules, times(10, ...round, "DELETE /cache"));
+  const rounds = Array.from({ length: 10 }, (_, at) => first.slice(4 * at, 4 * at + 4));
+  for (const [answer, ...rest] of rounds) expect(rest).toEqual([answer, answer, '{"cleared":1}']);
+  const drawn = rounds.map(([answer]) => answer);
+  expect(new Set(drawn)).toEqual(new Set([long, longer]));
+  // What the cache repeats is not counted: the draws are those without a cache.
+  expect(await replies(cachedRule(false, ...both), times(10, "leave?"))).toEqual(drawn);
+  const tokens = ".metadata.usage.total_tokens > 0";
+  expect(await replies(rules, times(2, "leave?"), tokens)).toEqual(["true", "true"]);
+});
+
+test("a cache keeps the answer to each question, and no errors", async () => {
+  const questions = Array.from({ length: 6 }, (_, at) => `leave ${at}?`);
+  const rules = cachedRule(true, ...both, { status: 403 });
+  const found = await replies(rules, [...times(8, ...questions), "DELETE /cache"]);
+  expect(found.pop()).toBe('{"cleared":6}');
+  for (const at of questions.keys()) {
+    const asked = found.filter((_, n) => n % questions.length === at);
+    const answers = asked.filter((text) => text !== "4"); // after the errors, the same one
+    expect(answers).not.toEqual([]);
+    expect(asked).toEqual([
+      ...times(asked.length - answers.length, "4"),
+      ...times(answers.length, answers[0] ?? ""),
+    ]);
+  }
+  expect(new Set(found)).toEqual(new Set(["4", long, longer]));
+});
+
+const nonsense = "POST /faults POST * answer=No%20idea. times=3 app=rules";
+
+test("a fault answers a text for a time, and like an ordinary answer", async () => {
+  const usage =
+    "[.answer, .metadata.usage.total_tokens, .metadata.retriever_resources[].document_name]";
+  const found = await replies(leave, [nonsense, ...times(4, "days of leave?")], usage);
+  const like = (answer: string) => `["${answer}",100,"leave.md","osaka.md"]`;
+  expect(found.slice(1)).toEqual([...times(3, like("No idea.")), like("You have 30 days.")]);
+  const failing = "rules: [{ question: all, status: 403 }, { question: of it, error: quota }]";
+  const errors = await replies(failing, [nonsense, "all", "of it", "else", "all", "of it", "else"]);
+  expect(errors.slice(1)).toEqual([...times(3, "No idea."), "4", "7", "I do not know."]);
+});
+
+test("the answers after such a fault are those that there are without it", async () => {
+  const rules = cachedRule(false, ...both);
+  const without = await replies(rules, times(12, "leave?"));
+  const [, ...found] = await replies(rules, [nonsense, ...times(12, "leave?")]);
+  expect(found.slice(0, 3)).toEqual(times(3, "No idea."));
+  expect(found.slice(3)).toEqual(without.slice(3));
+  expect(new Set(without.slice(3)).size).toBe(2);
+});
+
+test.each([
+  ["chat", ask("Why?\nAnd how?", "--jq", ".answer")],
+  ["advanced-chat", ask("...", "--jq", ".answer")],
+  ["workflow", ["run", "query=How many?", "--jq", ".outputs.text"]],
+  ["completion", ["text", "create", "--input", "query=", "--jq", ".answer"]],
+])("a %s answers one text to everything, of a rule or a fault", async (mode, line) => {
+  const rules = `mode: ${mode}\nrules: [{ question: /^/, answer: Nonsense. }]`;
+  const fault = ["--fault", "POST * answer=No%20idea. times=1"];
+  const [first, second] = await wf(rules, [line, line], ["--seed", "5", ...fault]);
+  expect([first?.out, second?.out]).toEqual(["No idea.\n", "Nonsense.\n"]);
+});
+
 const coins = `
 rules:
   - question: /coin/
@@ -155,6 +257,7 @@ test.each([
   ["rules:\n  - { question: x, status: 200 }", /line 2: expected a status from 400 to 599/],
   ["rules:\n  - { question: x, answer: y, cites: [{ page: 1 }] }", /line 2: unknown key "page"/],
   ["rules:\n  - { question: x, answer: y, answers: [z] }", /has both answers and the keys of one/],
+  ["rules:\n  - { question: x, answer: y, cache: 10m }", /line 2: expected true or false/],
   ["mode: agent-chat\nrules: [{question: x, answer: y}]", /line 1: expected one of chat, advanced/],
 ])("the rules %j are rejected", async (text, reason) => {
   const path = join(folder, "wrong.yaml");

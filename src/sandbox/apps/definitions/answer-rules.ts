@@ -17,6 +17,8 @@ export interface AnswerRules {
     readonly question: QuestionPattern;
     /** What an earlier message of the conversation must match. */
     readonly after: QuestionPattern | undefined;
+    /** Whether an answer is repeated until the caches are cleared. */
+    readonly cache: boolean;
     /** One of them is drawn; at least one. */
     readonly answers: readonly RuleAnswer[];
   }[];
@@ -34,12 +36,15 @@ export interface AskedQuestion {
 /**
  * Draws the answers of applications with rules. The n-th answer to a question depends on the seed, the
  * application, the question with the earlier messages of its conversation, and n: what other
- * questions are sent in the meantime, and in which order, makes no difference.
+ * questions are sent in the meantime, and in which order, makes no difference. Answers from a cache are
+ * not drawn and do not count.
  */
 export class RuleDraws {
   readonly #seed: number;
-  /** How often each question was asked. */
+  /** How often an answer to each question was drawn. */
   readonly #asked = new Map<string, number>();
+  /** The cached answer to each question. */
+  readonly #cached = new Map<string, RuleAnswer>();
 
   constructor(seed: number) {
     this.#seed = seed;
@@ -52,10 +57,22 @@ export class RuleDraws {
       (each) => each.question(asked) && (!each.after || before.some(each.after)),
     );
     const key = JSON.stringify([app, ...before.map((each) => each.folded), asked.folded]);
+    const cached = this.#cached.get(key);
+    if (cached) return cached;
     const count = (this.#asked.get(key) ?? 0) + 1;
     this.#asked.set(key, count);
     const chance = fixedNumber("answer", String(this.#seed), key, String(count));
-    return drawOne(rule?.answers ?? otherwise, chance);
+    const drawn = drawOne(rule?.answers ?? otherwise, chance);
+    const isError = drawn.error !== undefined || drawn.status !== undefined;
+    if (rule?.cache && !isError) this.#cached.set(key, drawn);
+    return drawn;
+  }
+
+  /** Forgets all cached answers; returns their number. */
+  clearCaches(): number {
+    const { size } = this.#cached;
+    this.#cached.clear();
+    return size;
   }
 }
 

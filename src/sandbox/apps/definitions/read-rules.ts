@@ -59,6 +59,11 @@ const plainText: ReadValue<string> = (value, path) => {
   throw new RuleMistake(path, "expected a text");
 };
 
+const yesOrNo: ReadValue<boolean> = (value, path) => {
+  if (typeof value === "boolean") return value;
+  throw new RuleMistake(path, "expected true or false");
+};
+
 /** A number that is valid; `what` names such a number. */
 const numberThat =
   (what: string, isValid: (value: number) => boolean): ReadValue<number> =>
@@ -134,6 +139,7 @@ const readAnswers = listOf((value, path) =>
 const readRule = mapping({
   question: pattern,
   after: pattern,
+  cache: yesOrNo,
   answers: readAnswers,
   ...answerKeys,
 });
@@ -144,11 +150,11 @@ const readFile = mapping({
   inputs: listOf(plainText),
   knowledge_base: plainText,
   rules: listOf((value, path) => {
-    const { question, after, answers, ...single } = readRule(value, path);
+    const { question, after, cache = false, answers, ...single } = readRule(value, path);
     if (!question) throw new RuleMistake(path, "the rule has no question");
     if (answers && Object.keys(single).length > 0)
       throw new RuleMistake(path, "the rule has both answers and the keys of one");
-    return { question, after, answers: answers ?? [single], path };
+    return { question, after, cache, answers: answers ?? [single], path };
   }),
   otherwise: readAnswers,
 });
