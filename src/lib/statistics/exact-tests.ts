@@ -22,6 +22,16 @@ export function fisherFewer(before: Passes, now: Passes, odds = 1) {
   return { p: possible[now.passes - first] ?? 1, possible };
 }
 
+/** The `p` of `fisherFewer` alone. */
+export function fisherTail(before: Passes, now: Passes): number {
+  const passes = before.passes + now.passes;
+  const all = logChoose(before.runs + now.runs, passes);
+  let tail = 0;
+  for (let mine = Math.max(0, passes - before.runs); mine <= now.passes; mine++)
+    tail += Math.exp(logChoose(now.runs, mine) + logChoose(before.runs, passes - mine) - all);
+  return Math.min(1, tail);
+}
+
 /** The chances of `first`, `first + 1` and so on passes in `now`, given all passes and runs. */
 function passesByChance(before: Passes, now: Passes, odds = 1) {
   const passes = before.passes + now.passes;
