@@ -135,16 +135,22 @@ export const testMerge = task({
 
 export const testPlanParams = {
   suites: testRunParams.suites,
-  baseline: local.text("Take the pass rates from these results of --save", {
+  baseline: local.text("Simulate a comparison with these results of --save", {
     placeholder: "file",
   }),
+  history: local.text("With --baseline: directory of earlier results, as of `wf test run`", {
+    placeholder: "dir",
+  }),
   rate: local.number("Assumed pass rate of tests without results (default 0.9)", { range: [0, 1] }),
-  repeat: local.integer("Show the power of these repeats instead", { range: [1, 1000] }),
-  confirm: local.integer("With --repeat: how often a test is asked again (default 5)", {
-    range: [1, 1000],
+  repeat: local.integer(
+    "How often each test runs (default: 1 with --baseline, otherwise 1, 2, 3, 5 and 10)",
+    { range: [1, 1000] },
+  ),
+  confirm: local.integer("How often a test that fails is asked again (default 6)", {
+    range: [0, 1000],
   }),
   level: resultParams.level,
-  power: local.number("Probability of finding a change (default 0.8)", {
+  power: local.number("Name the lowest repeats that find a change this often (default 0.8)", {
     range: [0.1, 0.999],
   }),
 } as const;
@@ -153,14 +159,18 @@ export const testPlan = task({
   command: "wf test plan <suite...>",
   action: "plan repeats",
   meant: ["validate", "lint"],
-  summary: "Show how many repeats a comparison needs",
+  summary: "Show how often a comparison finds a change",
   about:
-    "Shows the lowest --repeat and --confirm with which `wf test run --baseline` or --against finds a fall\nwith the probability --power: of all tests by 10 or 20 points, and of one test from 100 % to 50 % or\nto 0 %. Sends nothing.",
+    "Simulates `wf test run --baseline` for two seconds, or 200 times if that takes longer, and shows how\noften it exits with 14: if one test that passed never does any more, or in half of its runs, if all\ntests fall by 10 points, and if nothing has changed. Sends nothing.\n\nWith --baseline, the pass rates are those that its results make likely. Days that are better or worse\nthan others are not simulated.",
   params: testPlanParams,
   returns: report,
   sends: [],
   effect: "reads",
-  examples: ["wf test plan suite.yaml", "wf test plan suite.yaml --repeat 5 -o json"],
+  examples: [
+    "wf test plan suite.yaml",
+    "wf test plan suite.yaml --repeat 5 -o json",
+    "wf test plan suite.yaml --baseline before.json --repeat 3",
+  ],
 });
 
 export const testScoreParams = {

@@ -1,92 +1,189 @@
-import { sum } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
-import { left, right } from "../../../output/report-model.ts";
+import { usage } from "../../../errors.ts";
+import { SAMPLE_SEED } from "../../../lib/statistics/intervals.ts";
+import { passRate } from "../../../lib/statistics/pass-rates.ts";
+import type { PassRate } from "../../../lib/statistics/pass-rates.ts";
+import { counted } from "../../../lib/text.ts";
+import { right } from "../../../output/report-model.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
-import type { testPlanParams } from "./command.ts";
 import { readSuite } from "../suite-file/index.ts";
+import type { testPlanParams } from "./command.ts";
+import { changeNames, isRed } from "./gate/index.ts";
+import type { AppChange, PlannedSuite } from "./gate/index.ts";
 import { testNameOf } from "./plan-runs.ts";
-import { readSavedResults } from "./saved-results.ts";
-import { neededDesign, suitePower, testPower } from "../../../lib/statistics/power.ts";
-import type { Design } from "../../../lib/statistics/power.ts";
+import { historyOf, readSavedResults } from "./saved-results.ts";
+import { isJudged } from "./results.ts";
 
-/** The share of passes of a test that is not known, the chance of finding a change, and the level. */
-const defaults = { rate: 0.9, power: 0.8, level: 0.05 };
+type PlanInput = Input<typeof testPlanParams>;
 
-/** Prints how often the tests of suites must run so that a change is found. Asks nothing. */
-export async function* run(
-  input: Input<typeof testPlanParams>,
-  { host }: Context,
-): AsyncGenerator<Report> {
-  const { rate = defaults.rate, power: aim = defaults.power, level = defaults.level } = input;
-  const known = new Map<string, number>();
-  if (input.baseline !== undefined) {
-    const { tests } = await readSavedResults("--baseline ", input.baseline, host);
-    for (const test of tests) if (test.rate) known.set(test.name, test.rate.rate);
-  }
-  const rates: number[] = [];
-  for (const path of input.suites) {
-    const suite = await readSuite(path, host.files);
-    for (const { name, skip } of suite.tests)
-      if (!skip) rates.push(known.get(testNameOf({ suite: suite.name, test: name })) ?? rate);
-  }
-  const changes = [
-    {
-      text: "all tests fall by 10 points",
-      power: (design: Design) => suitePower(rates, 0.1, design),
-    },
-    {
-      text: "all tests fall by 20 points",
-      power: (design: Design) => suitePower(rates, 0.2, design),
-    },
-    {
-      text: "one test falls from 100 % to 50 %",
-      power: (design: Design) => testPower(0.5, design),
-    },
-    { text: "one test falls from 100 % to 0 %", power: (design: Design) => testPower(0, design) },
-  ];
-  const given = input.repeat;
-  const rows = changes.map(({ text, power }) => {
-    const needed =
-      given === undefined
-        ? neededDesign(power, aim, level)
-        : { repeat: given, confirm: input.confirm ?? Math.max(5, given), level };
+/** The share of passes of a test that is not known, the chance of finding a change, and the rules of `wf test run`. */
+const defaults = { rate: 0.9, power: 0.8, level: 0.05, confirm: 6 };
+
+/** Repeats that are compared if none are given. */
+const REPEATS = [1, 2, 3, 5, 10];
+
+/** How long is simulated, in ms; the draws are at least and at most so many. */
+const LASTS = 2000;
+const [LEAST, MOST] = [200, 10_000];
+
+/** Simulates the gate of suites: how often it finds a change, and how often it is wrong. Asks nothing. */
+export async function* run(input: PlanInput, context: Context): AsyncGenerator<Report> {
+  const { rate = defaults.rate, power = defaults.power } = input;
+  const { level = defaults.level, confirm = defaults.confirm } = input;
+  const names = await testNames(input.suites, context);
+  const baseline = await readCompared(input, new Set(names), context);
+  const tests = names.map((name) => ({ name, content: "" }));
+  const usual = baseline ? [1] : REPEATS;
+  const repeats = input.repeat === undefined ? usual : [input.repeat];
+  const suites = repeats.map((repeat) => ({
+    tests,
+    repeat,
+    rate,
+    baseline,
+    rules: { level, confirm },
+  }));
+  const { draws, red } = await simulated(suites, context);
+  const rows = repeats.map((repeat, row) => {
+    const chance = (change: AppChange) => passRate(red[row]?.[change] ?? 0, draws);
     return {
-      change: text,
-      repeat: needed?.repeat ?? null,
-      confirm: needed?.confirm ?? null,
-      power: needed ? power(needed) : null,
-      runs: needed ? needed.repeat * rates.length : null,
+      repeat,
+      runs: repeat * names.length,
+      chances: Object.fromEntries(changeNames.map((change) => [change, chance(change)])),
     };
   });
+  /** The lowest repeats that find a change; null if none of these does. */
+  const needed = Object.fromEntries(
+    changes.map(({ change }) => {
+      const found = rows.find(({ chances }) => (chances[change]?.rate ?? 0) >= power);
+      return [change, found?.repeat ?? null];
+    }),
+  );
+  const isSearched = input.repeat === undefined && !baseline;
   yield {
-    data: { tests: rates.length, level, aim, changes: rows },
+    data: {
+      tests: names.length,
+      level,
+      confirm,
+      draws,
+      repeats: rows,
+      ...(isSearched && { aim: power, needed }),
+    },
     title: "Repeats",
     sections: [
       {
-        title: `${counted(rates.length, "test")}, ${Math.round((100 * sum(rates)) / rates.length)} % of runs pass`,
+        title: `${counted(names.length, "test")}, ${counted(draws, "draw")}`,
         columns: [
-          left("change"),
           right("--repeat"),
-          right("--confirm"),
-          right("found in"),
           right("runs"),
+          ...changes.map(({ heading }) => right(heading)),
+          right("no change"),
         ],
-        rows: rows.map(({ change, repeat, confirm, power, runs }) => [
-          change,
-          repeat ?? "over 1000",
-          confirm,
-          power === null ? null : `${Math.floor(power * 100)} %`,
+        rows: rows.map(({ repeat, runs, chances }) => [
+          repeat,
           runs,
+          ...changeNames.map((change) => chanceText(chances[change])),
         ]),
         notes: [
-          `false alarms in at most ${level * 100} %; the runs come on top of as many for the baseline`,
-          ...(known.size > 0
-            ? []
-            : [`assumes that ${rate * 100} % of runs pass; --baseline uses measured rates`]),
+          "how often the run exits with 14, with the 95 % interval: after a test that passed no longer does, or in half of its runs; after all tests fall by 10 points; and with no change",
+          baseline
+            ? "compared with the baseline; pass rates are drawn as its results make them likely"
+            : `assumes that one test always passes, the others in ${100 * rate} % of runs, and a baseline with as many repeats; --baseline uses results`,
+          ...(isSearched ? neededNotes(needed, power) : []),
         ],
       },
     ],
   };
+}
+
+const changes = [
+  { change: "dead", heading: "one dead" },
+  { change: "half", heading: "one to half" },
+  { change: "fall", heading: "all by 10 points" },
+] as const;
+
+/** `97.5 % (93-99)` */
+function chanceText(chance: PassRate | null | undefined): string | null {
+  if (!chance) return null;
+  const percent = (share: number) => Number((100 * share).toFixed(1));
+  return `${percent(chance.rate)} % (${percent(chance.low)}–${percent(chance.high)})`;
+}
+
+const neededNotes = (needed: Readonly<Record<string, number | null>>, power: number) => {
+  const texts = changes.map(({ change, heading }) => {
+    const repeat = needed[change] ?? `more than ${REPEATS.at(-1)}`;
+    return `${heading} ${repeat}`;
+  });
+  return [`lowest --repeat that finds it in ${100 * power} % or more: ${texts.join(", ")}`];
+};
+
+/** The names of the tests that are run. Throws `usage` if there are none. */
+async function testNames(paths: readonly string[], { host }: Context): Promise<string[]> {
+  const names: string[] = [];
+  for (const path of paths) {
+    const suite = await readSuite(path, host.files);
+    for (const { name, skip } of suite.tests)
+      if (!skip) names.push(testNameOf({ suite: suite.name, test: name }));
+  }
+  if (names.length === 0) throw usage("all tests of these suites are skipped");
+  return names;
+}
+
+/** The results of --baseline and --history, as far as they are of these tests. */
+async function readCompared(
+  { baseline: file, history: directory }: PlanInput,
+  names: ReadonlySet<string>,
+  context: Context,
+): Promise<PlannedSuite["baseline"]> {
+  if (file === undefined && directory !== undefined) throw usage("--history requires --baseline");
+  if (file === undefined) return undefined;
+  const { data, tests } = await readSavedResults("--baseline ", file, context.host);
+  const before = tests
+    .filter(({ name }) => names.has(name))
+    .map(({ name, results }) => ({
+      name,
+      content: "",
+      runs: results.flatMap((run) =>
+        isJudged(run) && !run.confirms
+          ? [
+              {
+                status: run.status === "passed" ? "passed" : "failed",
+                answer: "",
+                byModel: false,
+              } as const,
+            ]
+          : [],
+      ),
+    }));
+  const history = [];
+  if (directory !== undefined)
+    for await (const { at, tests: all } of historyOf(directory, context))
+      history.push({
+        at: at.toISOString(),
+        alarmed: false,
+        tests: new Map(
+          all.map(({ name, passes, runs }) => [name, { content: "", passes, runs }] as const),
+        ),
+      });
+  return { before, baselineAt: String(data["at"] ?? ""), history };
+}
+
+/** Simulates each suite after each change until the time is over; how often each was red, of so many draws. */
+async function simulated(suites: readonly PlannedSuite[], context: Context) {
+  const { host, progress } = context;
+  const rows = suites.map((suite) => ({ suite, red: { dead: 0, half: 0, fall: 0, none: 0 } }));
+  const start = host.elapsed();
+  const hasTime = (draws: number) => {
+    const took = host.elapsed() - start;
+    return draws < LEAST || (draws < MOST && took > 0 && took < LASTS);
+  };
+  let draws = 0;
+  for (; hasTime(draws); draws++) {
+    for (const { suite, red } of rows)
+      for (const change of changeNames)
+        if (isRed(suite, change, SAMPLE_SEED + draws)) red[change]++;
+    progress({ done: draws + 1, total: Math.max(LEAST, draws + 1), unit: "draws" });
+    await context.pause(0);
+  }
+  return { draws, red: rows.map(({ red }) => red) };
 }
