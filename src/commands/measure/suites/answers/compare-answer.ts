@@ -209,7 +209,7 @@ function firstDifference(a: Words, b: Words) {
 }
 
 /** What stands between the items of a list, and of how many on a text counts as one: their order is free. */
-const LIST = /[,;、，]\s?|\n\s*(?:[-*•]|\d+[.)])\s|\s(?:and|or|und|oder|et|ou|y|o)\s/gu;
+const LIST = /[,;、，]\s?|\n[^\S\n]*(?:[-*•]|\d+[.)])\s|\s(?:and|or|und|oder|et|ou|y|o)\s/gu;
 const MIN_JOINTS = 2;
 
 /** The lesser of the distance of two lists of words, and that without their order. */

@@ -208,7 +208,7 @@ const NUMBER = new RegExp(
 );
 
 /** What stands before a version, whose last zero counts. */
-const VERSIONED = /(?:\p{Lu}[\p{L}\d]*|[Vv]ersion|(?<!\p{L})v)\s?$/u;
+const VERSIONED = /(?:\p{Lu}[\p{L}\d]{0,39}|[Vv]ersion|(?<!\p{L})v)\s?$/u;
 const MAX_NAME = 40;
 
 function numberOf(_: string, { index, input, groups = {} }: RegExpExecArray): Meaning {
