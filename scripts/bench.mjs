@@ -15,6 +15,7 @@ import { lists } from "./bench/lists.mjs";
 import { logs } from "./bench/logs.mjs";
 import { sources } from "./bench/sources.mjs";
 import { starts } from "./bench/starts.mjs";
+import { plans } from "./bench/plans.mjs";
 import { stats } from "./bench/stats.mjs";
 import { timeline } from "./bench/timeline.mjs";
 import { packageSize } from "./bench/package.mjs";
@@ -33,6 +34,7 @@ const parts = {
   pages,
   logs,
   stats,
+  plans,
   knowledge,
   sources,
   connections: connectionsAtOnce,
