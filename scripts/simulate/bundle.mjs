@@ -22,12 +22,13 @@ const withoutGuard = (guard) => ({
       : null,
 });
 
-/** Builds the simulator into a directory, without a guard if one is given; returns the file to run. */
-export async function bundle(directory, guard) {
-  const inputs = {
-    simulator: join(root, "test", "simulator", "main.ts"),
-    "site-worker": join(root, "src/commands/kb/sources/site-worker.mjs"), // runs in a thread
-  };
+const simulator = {
+  simulator: join(root, "test", "simulator", "main.ts"),
+  "site-worker": join(root, "src/commands/kb/sources/site-worker.mjs"), // runs in a thread
+};
+
+/** Builds files into a directory, without a guard if one is given; returns the first one, which is to be run. */
+export async function bundle(directory, guard, inputs = simulator) {
   const options = {
     platform: "node",
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
@@ -43,5 +44,5 @@ export async function bundle(directory, guard) {
   };
   for (const [name, path] of Object.entries(inputs))
     await build({ ...options, input: { [name]: path } });
-  return join(directory, "simulator.cjs");
+  return join(directory, `${Object.keys(inputs)[0]}.cjs`);
 }
