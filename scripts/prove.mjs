@@ -28,7 +28,7 @@ const proofs = {
     env: { VERDICT_SEEDS: "100" },
   },
   tuning: {
-    what: "1,000 synthetic collections with equal arms, 400 with a better one, and 100 kills",
+    what: "synthetic collections with equal and better arms, also of shared documents, and 100 kills",
     tests: ["tuning-rates", "tune-kills"],
     env: { TUNING_KILLS: "100" },
   },

@@ -45,6 +45,7 @@ export async function tuned(
       },
       valueOf: (arm, key) =>
         measured.has(`${arm} ${key}`) ? found[Number(key)]?.[arm] : undefined,
+      documentOf: (key) => key,
     },
     0.05,
   );

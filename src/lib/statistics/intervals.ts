@@ -1,4 +1,4 @@
-import { seededRandom } from "../numbers.ts";
+import { seededRandom, sum } from "../numbers.ts";
 import { logChoose } from "./distributions.ts";
 
 /** Two numbers between which the true one lies with the confidence that is asked for. */
@@ -33,19 +33,24 @@ export const SAMPLE_SEED = 20_261_127;
 const BOOTSTRAPS = 2_000;
 
 /**
- * The percentile bootstrap interval of a mean (B. Efron, "Bootstrap methods: another look at the
- * jackknife", 1979): it holds 95 % of the means of samples; of few values, the true mean less often. Null for fewer
- * than two.
+ * The percentile bootstrap interval of a mean (B. Efron, "Bootstrap methods: another look at the jackknife", 1979) of
+ * values in groups: whole groups are drawn, because their values are alike (A. C. Davison and D. V. Hinkley, "Bootstrap
+ * Methods and their Application", 1997, 3.8). It holds 95 % of the means of samples; of few groups, the true mean less
+ * often. Null for fewer than two.
  */
-export function bootstrapInterval(values: readonly number[]): Interval | null {
-  if (values.length < 2) return null;
+export function bootstrapInterval(groups: readonly (readonly number[])[]): Interval | null {
+  if (groups.length < 2) return null;
   const random = seededRandom(SAMPLE_SEED);
+  const totals = groups.map((values) => ({ sum: sum(values), count: values.length }));
   const means = new Float64Array(BOOTSTRAPS);
   for (let sample = 0; sample < BOOTSTRAPS; sample++) {
-    let sum = 0;
-    for (let count = 0; count < values.length; count++)
-      sum += values[Math.floor(random() * values.length)] ?? 0;
-    means[sample] = sum / values.length;
+    let [total, count] = [0, 0];
+    for (let drawn = 0; drawn < totals.length; drawn++) {
+      const group = totals[Math.floor(random() * totals.length)];
+      total += group?.sum ?? 0;
+      count += group?.count ?? 0;
+    }
+    means[sample] = total / count;
   }
   means.sort();
   const at = (share: number) => means[Math.floor(share * BOOTSTRAPS)] ?? Number.NaN;

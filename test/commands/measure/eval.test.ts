@@ -784,12 +784,15 @@ describe("a baseline", () => {
     expect(text.out).toContain("different questions: 1 added, 1 removed");
   });
 
+  // Each is about something else, which a.md contains.
   const many = Array.from({ length: 8 }, (_, index) => ({
     question: `${index}`,
-    documents: "a.md",
+    text: `answer ${index}`,
   }));
+  const answering = (query: string, names: readonly string[]) =>
+    names.map((name): Chunk => [name, name === "a.md" ? `answer ${query}` : "Nothing."]);
 
-  test.each<[string, readonly Chunk[], readonly string[], number, string]>([
+  test.each<[string, readonly string[], readonly string[], number, string]>([
     // All eight fall from rank 1 to 2: by chance in 1 of 2 ** 8 cases.
     ["worse for all", ["b.md", "a.md"], [], 14, "ndcg@5 worse -0.36907"],
     ["not found with less chunks", [], ["--top-k", "4"], 0, ""],
@@ -803,18 +806,19 @@ describe("a baseline", () => {
     ],
   ])("of eight questions: %s", async (name, chunks, flags, exit, said) => {
     const path = join(folder, `${name}.json`);
-    const old = await searchServer(() => ["a.md"]);
+    const old = await searchServer(({ query }) => answering(query, ["a.md"]));
     await old.run([lines(...many), "--save", path]);
-    const now = await searchServer(() => chunks);
+    const now = await searchServer(({ query }) => answering(query, chunks));
     const ran = await now.run([lines(...many), "--baseline", path, ...flags]);
     expect(ran).toMatchObject({ exit, err: expect.stringContaining(said) });
   });
 
   test("is not called worse for what may be chance, but with --strict", async () => {
     const path = join(folder, "chance.json");
-    const old = await searchServer(() => ["a.md"]);
+    const old = await searchServer(({ query }) => answering(query, ["a.md"]));
     await old.run([lines(...many), "--save", path]);
-    const now = () => searchServer(({ query }) => (query < "4" ? ["b.md", "a.md"] : ["a.md"]));
+    const now = () =>
+      searchServer(({ query }) => answering(query, query < "4" ? ["b.md", "a.md"] : ["a.md"]));
     const line = [lines(...many), "--baseline", path];
     const { exit, data } = await (await now()).evaluated(line);
     // Four of eight fall: of 2 ** 4 signs one is as low.
@@ -822,12 +826,47 @@ describe("a baseline", () => {
     expect(data?.comparisons).toMatchObject([
       { questions: 8, difference: -0.184535, p: 0.0625, verdict: "inconclusive" },
     ]);
-    // Their differences have a variance of 0.03891: (1.6449 + 0.8416)² × 0.03891 / 0.1² = 24.06
-    expect(data?.comparisons[0]?.needed.at(-1)).toEqual({ difference: 0.1, questions: 25 });
+    // Steps of 0.36907, without the difference seen: (1.6449 √0.036907 + 0.8416 √0.026907)² / 0.1² = 20.62; corrected for
+    // continuity 24.17; upper limit of the variance of 8: × 1.8313 = 44.26
+    expect(data?.comparisons[0]?.needed.at(-1)).toEqual({ difference: 0.1, questions: 45 });
     expect(await (await now()).run([...line, "--strict"])).toMatchObject({
       exit: 14,
       err: expect.stringContaining("ndcg@5 inconclusive -0.184535"),
     });
+  });
+
+  test.each<[string, readonly string[], number, string, object]>([
+    [
+      "one document",
+      ["a.md"],
+      0,
+      "1 document cannot show a difference: at least 5 are needed",
+      { documents: 1, fewest_documents: 5, p: 0.5, verdict: "inconclusive", interval: null },
+    ],
+    // All five fall: by chance in 1 of 2 ** 5 cases.
+    [
+      "five documents",
+      ["a.md", "b.md", "c.md", "dir/d.pdf", "e.md"],
+      14,
+      "",
+      { documents: 5, fewest_documents: 5, p: 0.03125, verdict: "worse" },
+    ],
+  ])("counts documents, not questions: %s", async (name, documents, exit, note, wanted) => {
+    const path = join(folder, `${name} of ten.json`);
+    const ten = Array.from({ length: 10 }, (_, index) => ({
+      question: String(index),
+      documents: documents[index % documents.length],
+    }));
+    const flags = ["--allow-missing"];
+    const expected = (query: string) =>
+      String(ten[Number(query)]?.documents).replace("/", "\u2215");
+    const old = await searchServer(({ query }) => [expected(query)]);
+    await old.run([lines(...ten), "--save", path, ...flags]);
+    const now = await searchServer(({ query }) => ["f.md", expected(query)]);
+    const line = [lines(...ten), "--baseline", path, ...flags];
+    const ran = await now.evaluated(line);
+    expect(ran).toMatchObject({ exit, data: { comparisons: [{ questions: 10, ...wanted }] } });
+    expect((await now.run(line)).out).toContain(note);
   });
 
   test("conditions can use the change", async () => {

@@ -6,6 +6,7 @@ import {
   searchesOf,
   splitQuestions,
 } from "../../../src/commands/measure/tune/halving.ts";
+import { compared, sharedQuestions, tunedShared } from "../../lib/shared-documents.ts";
 import { atFifteen, equal, rateOf, tuned, tunedAll } from "../../lib/tuning-rates.ts";
 
 test("rounds ask twice as many questions of half the arms", () => {
@@ -24,18 +25,34 @@ test("rounds ask twice as many questions of half the arms", () => {
   expect(searchesOf(6, roundsOf(5, 100), 40)).toBe(480);
 });
 
-test("a question stays in its part when others are added, unless its field says otherwise", () => {
-  const keys = Array.from({ length: 400 }, (_, at) => ({ key: `question ${at}` }));
-  const few = splitQuestions(keys.slice(0, 100), 1);
-  const many = splitQuestions(keys, 2);
+/** Four questions about each document. */
+const asked = Array.from({ length: 400 }, (_, at) => ({
+  key: `question ${at}`,
+  document: `${at % 100}.md`,
+}));
+
+test("a document stays in its part when questions are added, with all of its questions", () => {
+  const few = splitQuestions(asked.slice(0, 150), 1);
+  const many = splitQuestions(asked, 2);
   expect(few.tune.every((key) => many.tune.includes(key))).toBe(true);
   expect(few.proof.every((key) => many.proof.includes(key))).toBe(true);
   expect(many.tune.length).toBeGreaterThan(150);
   expect(many.proof.length).toBeGreaterThan(150);
-  const [moved] = few.tune;
-  const fixed = splitQuestions([{ key: moved ?? "", part: "proof" }], 1);
-  expect(fixed).toEqual({ tune: [], proof: [moved] });
-  expect(splitQuestions(keys, 2)).toEqual(many);
+  const documents = (keys: readonly string[]) =>
+    new Set(asked.filter(({ key }) => keys.includes(key)).map(({ document }) => document));
+  const inBoth = [...documents(many.tune)].filter((each) => documents(many.proof).has(each));
+  expect(inBoth).toEqual([]);
+  expect(splitQuestions(asked, 2)).toEqual(many);
+});
+
+test("the field part decides for a document, unless its questions name both", () => {
+  const of = (document: string, ...parts: readonly ("tune" | "proof" | undefined)[]) =>
+    parts.map((part, at) => ({ key: `${document} ${at}`, document, part }));
+  // SHA-256 of "0.md" begins with df, that of "1.md" with 2a.
+  const all = [...of("0.md", undefined, "tune"), ...of("1.md", "proof", "tune", undefined)];
+  const { tune, proof, mixed } = splitQuestions(all, 1);
+  expect([...tune].sort()).toEqual(["0.md 0", "0.md 1", "1.md 0", "1.md 1", "1.md 2"]);
+  expect([proof, mixed]).toEqual([[], ["1.md"]]);
 });
 
 test("no budget of searches is passed, and a larger one takes more questions", async () => {
@@ -62,4 +79,20 @@ test("equal arms are rarely called better, and one that is 15 points better is",
   expect(
     rateOf(found, ({ winner, verdict }) => winner === 1 && verdict === "better"),
   ).toBeGreaterThanOrEqual(0.8);
+});
+
+test("documents with effects of their own rarely make equal settings differ", async () => {
+  const claims = { byDocument: 0, byQuestion: 0, tuned: 0 };
+  for (let seed = 0; seed < 40; seed++) {
+    const questions = sharedQuestions({ documents: 20, sd: 2 }, 6, seed);
+    const isTold = (comparison: ReturnType<typeof compared>) =>
+      ["better", "worse"].includes(comparison?.verdict ?? "");
+    if (isTold(compared(questions))) claims.byDocument++;
+    if (isTold(compared(questions, "key"))) claims.byQuestion++;
+    if ((await tunedShared(questions)).verdict === "better") claims.tuned++;
+  }
+  // Two verdicts of 5 % each, and one: at most 9 of 40 and 6 of 40 in 99 of 100 cases.
+  expect(claims.byDocument).toBeLessThanOrEqual(9);
+  expect(claims.tuned).toBeLessThanOrEqual(6);
+  expect(claims.byQuestion).toBeGreaterThan(9);
 });

@@ -12,7 +12,6 @@ import type { TestSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
 const example = (name: string) => join(root, "examples", name);
-const questions = example("questions.jsonl");
 
 /** The handbook in a knowledge base with vectors. */
 async function handbook() {
@@ -46,6 +45,16 @@ interface Tuned {
 }
 
 const server = await handbook();
+
+/** The questions about five documents are to tune with, 9 of 24: nine documents can prove more than five. */
+const toTune = ["leave", "incident-response", "code-of-conduct", "equipment", "osaka-leave"];
+const questions = await server.written(
+  "questions.jsonl",
+  (await readFile(example("questions.jsonl"), "utf8")).replaceAll(
+    /"documents": \["([\w-]+)\.md".*\](?=[,}])/g,
+    (found, first: string) => `${found}, "part": "${toTune.includes(first) ? "tune" : "proof"}"`,
+  ),
+);
 
 test("a dry run and a declined one send no search; budgets are kept", async () => {
   const { cli, done, folder, written } = server;
@@ -128,6 +137,28 @@ rareTest("the next tuning removes what a failed one left, by ID and name", async
   expect(await names(server)).toEqual([...before, "Kept"].sort());
 });
 
+test("a document is in one part, and five of them are too few for a claim of 1 %", async () => {
+  const { done, folder, written } = server;
+  const plain = await done(["kb", "tune", "Staff", example("questions.jsonl"), "--dry-run"]);
+  // By the hashes of 14 documents, toTune are the five of the proof.
+  expect(plain.out).toContain("# proof: the best arm and the current settings on 9 questions");
+  const both = await written(
+    "both.jsonl",
+    ["tune", "proof", "tune"]
+      .map((part, at) => `{"question":"q${at}","documents":["leave.md"],"part":"${part}"}\n`)
+      .concat('{"question":"r","documents":["security.md"]}\n')
+      .join(""),
+  );
+  const mixed = await done(["kb", "tune", "Staff", both, "--dry-run"], { folder });
+  expect(mixed.err).toContain("questions about these name both: leave.md");
+  expect(mixed.out).toContain("# proof: the best arm and the current settings on 3 questions");
+  const line = ["kb", "tune", "Staff", example("questions.jsonl"), "--level", "0.01", "--yes"];
+  const { out } = await done(line, { folder });
+  expect(out).toContain("# Staff: inconclusive");
+  expect(out).toContain("# 5 documents cannot show a difference: at least 7 are needed");
+  expect(out).toContain("(4 of 5 times, with as many for each document)");
+});
+
 test("a longer list of the same search is not better at the same length of context", async () => {
   const arms = await server.written("longer.yml", "- { top_k: 10 }\n");
   const save = join(server.folder, "nothing.yml");
@@ -172,7 +203,7 @@ rareTest(
     expect(changed.err).toContain("the knowledge base was changed while it was searched");
     expect(JSON.parse(await settings())).toEqual(others);
     await change(JSON.parse(today) as object);
-    sandbox.setFaults([parseFault("POST */retrieve status=500 skip=40 times=2")]);
+    sandbox.setFaults([parseFault("POST */retrieve status=500 skip=66 times=2")]);
     const failed = await cli([...line, "--max-requests", "93"], { folder });
     sandbox.setFaults([]);
     expect(failed).toMatchObject({ exit: 10, out: expect.stringContaining('"verdict":"better"') });
@@ -247,8 +278,8 @@ test("tuning the handbook proves weights, applies them, and then keeps them", as
   const first = JSON.parse((await done(line, world)).out) as Tuned;
   expect(first).toMatchObject({ verdict: "better", best: "hybrid_search vector_weight=0.3" });
   expect(first.questions).toEqual({ tune: 9, proof: 15 });
-  // 5 of 15 gained and none lost: all signs alike are 1 in 32.
-  expect(first.comparison).toMatchObject({ difference: 0.333333, p: 0.03125 });
+  // 7 of 15 gained and none lost, those of six documents: all signs alike are 1 in 64.
+  expect(first.comparison).toMatchObject({ difference: 0.466667, documents: 9, p: 0.015625 });
   expect(searches(server) - before).toBe(first.searches);
   const { out } = await done(["kb", "show", "Staff", "--jq", ".retrieval_model_dict"]);
   expect(JSON.parse(out)).toMatchObject({
@@ -306,9 +337,10 @@ rareTest("chunking is tried in temporary knowledge bases, and applied by a file"
     "- { max_tokens: 100 }\n- { max_tokens: 300, child_max_tokens: 80 }\n",
   );
   const lines = (await readFile(example("misspelt.jsonl"), "utf8")).trim().split("\n");
-  const parts = lines.map((line, at) =>
-    JSON.stringify({ ...(JSON.parse(line) as object), part: at % 3 === 0 ? "tune" : "proof" }),
-  );
+  const parts = lines.map((line) => {
+    const part = /"documents": \["(security|leave)/.test(line) ? "tune" : "proof";
+    return JSON.stringify({ ...(JSON.parse(line) as object), part });
+  });
   const file = await written("parts.jsonl", parts.join("\n"));
   const before = await names(other);
   const saved = join(folder, "tuned.yml");

@@ -2,11 +2,17 @@ import { groupBy } from "../../../lib/collect.ts";
 import { bootstrapInterval } from "../../../lib/statistics/intervals.ts";
 import type { Interval } from "../../../lib/statistics/intervals.ts";
 import { holm } from "../../../lib/statistics/multiple-tests.ts";
-import { neededQuestions, randomizationTest } from "../../../lib/statistics/paired-differences.ts";
+import {
+  fewestDocuments,
+  neededQuestions,
+  randomizationTest,
+} from "../../../lib/statistics/paired-differences.ts";
+import { counted } from "../../../lib/text.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Section } from "../../../output/report-model.ts";
 import { rounded, signed } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
+import { documentOf } from "./questions.ts";
 import type { VariantResult } from "./search.ts";
 
 /** The level of all comparisons of a report together, unless --level says otherwise. */
@@ -32,13 +38,22 @@ export interface SettingsComparison {
   readonly against: string;
   readonly measure: string;
   readonly questions: number;
+  /** Those that the questions are about, and the fewest with which a verdict is possible. */
+  readonly documents: number;
+  readonly fewest_documents: number;
   readonly difference: number | null;
   readonly interval: Interval | null;
   /** Corrected for the number of comparisons. */
   readonly p: number | null;
   readonly verdict: EvalVerdict;
   /** Questions that tell a difference of so many points in 80 of 100 cases, whatever the other comparisons say. */
-  readonly needed: readonly { readonly difference: number; readonly questions: number | null }[];
+  readonly needed: readonly Needed[];
+}
+
+/** How many questions tell a difference; null if that cannot be calculated. */
+interface Needed {
+  readonly difference: number;
+  readonly questions: number | null;
 }
 
 /** The figures of a result by question. */
@@ -61,7 +76,14 @@ export function compareMatrix(
   const pairs = groups.flatMap(([first, ...others]) =>
     first ? others.map((each) => [measured(first), measured(each)] as const) : [],
   );
-  return comparePairs(pairs, { ...options, sides: "both" });
+  return comparePairs(pairs, { ...options, documentOf: documentsIn(results), sides: "both" });
+}
+
+/** The document that a question of these results is about, by the key of the question. */
+export function documentsIn(results: readonly VariantResult[]): (key: string) => string {
+  const questions = results.flatMap(({ answers }) => answers.map(({ question }) => question));
+  const documents = new Map(questions.map((each) => [each.key, documentOf(each)]));
+  return (key) => documents.get(key) ?? key;
 }
 
 /**
@@ -73,10 +95,12 @@ export function comparePairs(
   {
     measure,
     level,
+    documentOf: documentOfKey,
     sides,
   }: {
     readonly measure: string | undefined;
     readonly level: number;
+    readonly documentOf: (key: string) => string;
     readonly sides: "one" | "both";
   },
 ): SettingsComparison[] {
@@ -84,40 +108,49 @@ export function comparePairs(
     const name = measure ?? usualMeasure(before, now);
     const changes = [...now.figures].flatMap(([key, figures]) => {
       const [old, own] = [before.figures.get(key)?.[name], figures[name]];
-      return typeof old === "number" && typeof own === "number" ? [rounded(own - old)] : [];
+      const isBoth = typeof old === "number" && typeof own === "number";
+      return isBoth ? [{ document: documentOfKey(key), change: rounded(own - old) }] : [];
     });
+    const byDocument = [...groupBy(changes, ({ document }) => document).values()].map((same) =>
+      same.map(({ change }) => change),
+    );
     const isComparable = before.topK === now.topK && changes.length > 0;
-    return { before, now, name, changes, isComparable, test: randomizationTest(changes) };
+    return { before, now, name, byDocument, isComparable, test: randomizationTest(byDocument) };
   });
   const open = compared.filter(({ isComparable }) => isComparable);
-  const ownLevel = level / open.length / (sides === "both" ? 2 : 1);
+  const ownLevel = level / Math.max(1, open.length) / (sides === "both" ? 2 : 1);
   const tails =
     sides === "both"
       ? [holm(open.map(({ test }) => test.either))]
       : [holm(open.map(({ test }) => test.lower)), holm(open.map(({ test }) => test.higher))];
-  return compared.map(({ before, now, name, changes, isComparable, test }) => {
-    const place = { settings: now.label, against: before.label, measure: name };
-    const questions = changes.length;
+  return compared.map(({ before, now, name, byDocument, isComparable, test }) => {
+    const place = {
+      settings: now.label,
+      against: before.label,
+      measure: name,
+      questions: byDocument.flat().length,
+      documents: byDocument.length,
+      fewest_documents: fewestDocuments(ownLevel),
+    };
     if (!isComparable) {
       const unknown = { difference: null, interval: null, p: null, needed: [] };
-      return { ...place, questions, ...unknown, verdict: "not comparable" };
+      return { ...place, ...unknown, verdict: "not comparable" };
     }
     const index = open.findIndex((each) => each.test === test);
     const corrected = tails.map((values) => values[index] ?? 1);
     const p = Math.min(1, ...corrected);
     const isTold = p <= level;
     const told = test.difference < 0 ? "worse" : "better";
-    const undecided = changes.every((each) => each === 0) ? "same" : "inconclusive";
+    const undecided = byDocument.flat().every((each) => each === 0) ? "same" : "inconclusive";
     return {
       ...place,
-      questions,
       difference: rounded(test.difference),
-      interval: bootstrapInterval(changes),
+      interval: bootstrapInterval(byDocument),
       p: rounded(p),
       verdict: isTold ? told : undecided,
       needed: differences.map((difference) => ({
         difference,
-        questions: neededQuestions(changes, difference, ownLevel),
+        questions: neededQuestions(byDocument, difference, ownLevel),
       })),
     };
   });
@@ -139,6 +172,7 @@ export const comparisonTable = (comparisons: readonly SettingsComparison[]) => (
     left("against"),
     { ...left("measure"), minor: true },
     { ...right("questions"), minor: true },
+    { ...right("documents"), minor: true },
     right("difference"),
     { ...left("95 % of samples"), minor: true },
     { ...right("p"), minor: true },
@@ -149,6 +183,7 @@ export const comparisonTable = (comparisons: readonly SettingsComparison[]) => (
     each.against,
     each.measure,
     each.questions,
+    each.documents,
     each.difference === null ? null : signed(each.difference),
     each.interval ? `${signed(each.interval.low)} to ${signed(each.interval.high)}` : null,
     each.p?.toFixed(4) ?? null,
@@ -167,18 +202,32 @@ export function verdictSection(
   const said = baseline
     ? `"worse" is wrong in at most ${share}, "better" likewise`
     : `one of the verdicts "better" and "worse" is wrong in at most ${share}`;
-  const notes = [`${said} (paired randomization test, Holm)`, ...neededNotes(open?.needed ?? [])];
+  const notes = [
+    `${said} (paired randomization test by document, Holm)`,
+    ...(open ? neededNotes(open, open.needed) : []),
+  ];
   return [{ title: "Comparison", ...comparisonTable(comparisons), notes }];
 }
 
-/** How many questions would tell more; nothing if that cannot be calculated. */
-export function neededNotes(needed: SettingsComparison["needed"]): string[] {
-  const known = needed.flatMap(({ difference, questions }) =>
-    questions === null ? [] : [`${difference * 100} points: ${questions}`],
+/** How many documents and questions would tell more; nothing if that cannot be calculated. */
+export function neededNotes(
+  { questions, documents, fewest_documents: fewest }: SettingsComparison,
+  needed: SettingsComparison["needed"],
+): string[] {
+  const known = needed.flatMap(({ difference, questions: count }) =>
+    count === null ? [] : [`${difference * 100} points: ${count}`],
   );
-  return known.length === 0
-    ? []
-    : [`questions needed to detect a difference of ${known.join(", ")} (4 of 5 times)`];
+  const each = documents < questions ? ", with as many for each document" : "";
+  return [
+    ...(documents < fewest
+      ? [
+          `${counted(documents, "document")} cannot show a difference: at least ${fewest} are needed`,
+        ]
+      : []),
+    ...(known.length > 0
+      ? [`questions needed to detect a difference of ${known.join(", ")} (4 of 5 times${each})`]
+      : []),
+  ];
 }
 
 const verdictTones = {

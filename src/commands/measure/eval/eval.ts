@@ -13,7 +13,7 @@ import { waitOnRateLimit } from "../../kb/documents/index.ts";
 import { changedSettings } from "../../kb/knowledge/index.ts";
 import { compareWithBaseline, earlierOf, readBaseline } from "./baseline.ts";
 import { judgedValues, metricScope, parseCutoffs, requireMeasure } from "./asked.ts";
-import { compareMatrix, comparePairs, DEFAULT_LEVEL, measured } from "./comparison.ts";
+import { compareMatrix, comparePairs, DEFAULT_LEVEL, documentsIn, measured } from "./comparison.ts";
 import type { SettingsComparison } from "./comparison.ts";
 import { parseMatrix, requireEffect, variantsOf, withReranker } from "./matrix.ts";
 import type { MatrixAxis, SearchVariant } from "./matrix.ts";
@@ -121,7 +121,7 @@ function comparedResults(
     (result, index) => [earlier[index] ?? unknown, measured(result)] as const,
   );
   const comparisons = baseline
-    ? comparePairs(pairs, { measure, level, sides: "one" })
+    ? comparePairs(pairs, { measure, level, documentOf: documentsIn(results), sides: "one" })
     : compareMatrix(results, { measure, level });
   return { compared, comparisons };
 }

@@ -3,6 +3,7 @@ import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { bytesOf } from "../../../lib/collect.ts";
 import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
+import { sha256 } from "../../../lib/sha256.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
@@ -43,10 +44,26 @@ export interface Question {
   readonly maxRank: number;
   /** `metadata_filtering_conditions` of its search. */
   readonly filter: Readonly<Record<string, unknown>> | undefined;
-  /** Which part of `kb tune` it belongs to; undefined if a hash decides. */
+  /** Which part of `kb tune` its document belongs to; undefined if a hash decides. */
   readonly part?: "tune" | "proof" | undefined;
   readonly line: number;
 }
+
+/**
+ * The document that a question is about, as written: questions about one are alike, so that they count together in a
+ * comparison and are in one part of a tuning. Of several documents, it is the first that is relevant. All questions
+ * that are connected by documents would be alike more surely, but with a second document in every fifth question,
+ * 40 documents make 6 groups, and each new question can move others to the other part. The rate of false alarms is
+ * the same up to a fifth (test/long/tuning-rates.test.ts). Without a document, it is the passage or text, or else the question.
+ */
+export function documentOf({ documents, grades, passages, texts, key }: Question): string {
+  const document = documents.find((each) => grades.get(each) !== 0) ?? passages[0]?.document;
+  return document ?? passages[0]?.text ?? texts[0] ?? key;
+}
+
+/** The part of `kb tune` of a document whose questions name none. */
+export const hashedPart = (document: string): "tune" | "proof" =>
+  Number.parseInt(sha256(document).slice(0, 2), 16) < 128 ? "tune" : "proof";
 
 type QuestionInput = Pick<
   Input<typeof evalParams>,

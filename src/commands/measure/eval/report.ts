@@ -12,6 +12,7 @@ import { prefixFor, settingsText } from "./matrix.ts";
 import { bootstrapInterval } from "../../../lib/statistics/intervals.ts";
 import { metricNames } from "../../../lib/statistics/ranking-metrics.ts";
 import { amount, costs, figureLabel, isMetric, rounded } from "./metrics.ts";
+import { documentOf } from "./questions.ts";
 import { stemOf } from "./rating.ts";
 import { trecRun } from "./qrels.ts";
 import { evaluationPage } from "./page.ts";
@@ -109,12 +110,15 @@ function evaluationData(evaluation: Evaluation) {
   };
 }
 
-/** Intervals of the means over the questions, by figure. */
+/** Intervals of the means over the questions, those about one document together, by figure. */
 const intervalsOf = ({ answers }: Pick<VariantResult, "answers">, names: readonly string[]) =>
   Object.fromEntries(
     names.flatMap((name) => {
-      const values = answers.flatMap(({ figures }) => figures[name] ?? []);
-      const interval = bootstrapInterval(values);
+      const known = answers.filter(({ figures }) => figures[name] !== undefined);
+      const groups = [...groupBy(known, ({ question }) => documentOf(question)).values()];
+      const interval = bootstrapInterval(
+        groups.map((same) => same.flatMap(({ figures }) => figures[name] ?? [])),
+      );
       return interval ? [[name, { low: rounded(interval.low), high: rounded(interval.high) }]] : [];
     }),
   );

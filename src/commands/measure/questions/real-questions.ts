@@ -9,6 +9,7 @@ import { listFeedback, listMessages } from "../../../operations/chats.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { hashedPart } from "../eval/index.ts";
 import { changedSettings } from "../../kb/knowledge/index.ts";
 import { MAX_PASSAGE, problemOf } from "./passages.ts";
 import type { MadeQuestion } from "./passages.ts";
@@ -56,7 +57,7 @@ export async function realQuestions(
     }
     const text = found.segment.content.slice(0, MAX_PASSAGE).trim();
     const id = sha256(question).slice(0, 8);
-    const part = Number.parseInt(id.slice(0, 2), 16) < 128 ? "tune" : "proof";
+    const part = hashedPart(document);
     made.push({ id: `${from}-${id}`, question, passages: [{ document, text }], part });
     context.progress({ verb: "Searching", done: made.length, unit: "questions" });
   }

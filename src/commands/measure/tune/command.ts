@@ -60,7 +60,7 @@ export const kbTune = task({
   meant: ["optimize", "improve"],
   summary: "Find better search settings, and prove them on held-out questions",
   about:
-    "Questions are those of `kb eval`. Half of them, chosen by a hash or by their field part (tune,\nproof), find the best settings by successive halving; the others compare these with the current\nsettings: better, keep what you have, or inconclusive. All settings are compared at the same average\nlength of context: each list of results is cut to as many characters as the current settings return.\n\nAn arm combines search settings, as in `kb eval --matrix`, or parts of a chunking rule: max_tokens,\nchunk_overlap and separator, also of child chunks (child_…). Rules are tried in temporary knowledge\nbases, which are removed at the end. After a kill, the same command continues; any other run of\n`kb tune` for this knowledge base removes them.",
+    "Questions are those of `kb eval`. Those about half of the documents, chosen by a hash or\nby their field part (tune, proof), find the best settings by successive halving; the others compare\nthese with the current settings: better, keep what you have, or inconclusive. All settings are compared at the same average\nlength of context: each list of results is cut to as many characters as the current settings return.\n\nAn arm combines search settings, as in `kb eval --matrix`, or parts of a chunking rule: max_tokens,\nchunk_overlap and separator, also of child chunks (child_…). Rules are tried in temporary knowledge\nbases, which are removed at the end. After a kill, the same command continues; any other run of\n`kb tune` for this knowledge base removes them.",
   parallel: true,
   params: tuneParams,
   returns: report,

@@ -1,7 +1,7 @@
-import { sha256 } from "../../../lib/sha256.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { seededRandom, sum } from "../../../lib/numbers.ts";
 import { mean } from "../../../lib/statistics/averages.ts";
-import { comparePairs } from "../eval/index.ts";
+import { comparePairs, hashedPart } from "../eval/index.ts";
 import type { SettingsComparison } from "../eval/index.ts";
 
 /** With fewer questions in a round, chance decides which half of the arms stays. */
@@ -13,22 +13,32 @@ export interface Parts {
   readonly proof: readonly string[];
 }
 
+/** A question, as far as it decides its part. */
+export interface PartedQuestion {
+  readonly key: string;
+  readonly document: string;
+  readonly part?: keyof Parts | undefined;
+}
+
 /**
- * Splits questions by their field `part`, or else by a hash of their key, so that a question stays in its part
- * whatever others are added. The seed orders the questions to tune with.
+ * Splits questions by document, so that the proof is about documents that had no part in the choice: by their field
+ * `part`, or else, and where questions about one document name both, by a hash of the document. So a question stays in
+ * its part whatever others are added. The seed orders the questions to tune with. `mixed` are documents with both.
  */
 export function splitQuestions(
-  questions: readonly {
-    readonly key: string;
-    readonly part?: "tune" | "proof" | undefined;
-  }[],
+  questions: readonly PartedQuestion[],
   seed: number,
-): Parts {
-  const partOf = ({ key, part }: (typeof questions)[number]) =>
-    part ?? (Number.parseInt(sha256(key).slice(0, 2), 16) < 128 ? "tune" : "proof");
-  const keysOf = (part: keyof Parts) =>
-    questions.filter((each) => partOf(each) === part).map(({ key }) => key);
-  return { tune: shuffled(keysOf("tune"), seed), proof: shuffled(keysOf("proof"), seed) };
+): Parts & { readonly mixed: readonly string[] } {
+  const keys: Record<keyof Parts, string[]> = { tune: [], proof: [] };
+  const mixed: string[] = [];
+  for (const [document, same] of groupBy(questions, (each) => each.document)) {
+    const named = new Set(same.flatMap(({ part }) => part ?? []));
+    const [first] = named;
+    if (named.size > 1) mixed.push(document);
+    const part = named.size === 1 && first !== undefined ? first : hashedPart(document);
+    keys[part].push(...same.map(({ key }) => key));
+  }
+  return { tune: shuffled(keys.tune, seed), proof: shuffled(keys.proof, seed), mixed };
 }
 
 function shuffled(keys: readonly string[], seed: number): string[] {
@@ -86,6 +96,8 @@ export function partsWithin(
 export interface Trial<A> {
   measure(arms: readonly A[], keys: readonly string[]): Promise<void>;
   valueOf(arm: A, key: string): number | undefined;
+  /** The document that a question is about. */
+  documentOf(key: string): string;
 }
 
 /** What a tuning found. */
@@ -130,7 +142,9 @@ export async function findAndProve<A>(
     figures: new Map(parts.proof.map((key) => [key, { value: trial.valueOf(arm, key) ?? null }])),
   });
   const pair = [valuesOf(today, "today"), valuesOf(winner, "winner")] as const;
-  const [comparison] = comparePairs([pair], { measure: "value", level, sides: "one" });
+  const { documentOf } = trial;
+  const options = { measure: "value", level, documentOf, sides: "one" } as const;
+  const [comparison] = comparePairs([pair], options);
   return { rounds, winner, verdict: verdictOf(comparison), comparison };
 }
 

@@ -3,14 +3,14 @@ import { refused, usage } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
 import { valueAt, stringifyJson } from "../../../lib/json.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { newestRule } from "../../kb/documents/index.ts";
-import { readQuestions, searchGroups } from "../eval/index.ts";
+import { documentOf, readQuestions, searchGroups } from "../eval/index.ts";
 import { changedSettings } from "../../kb/knowledge/index.ts";
 import { activeModels } from "../../models/index.ts";
 import { armsOf, readArms, todayArm, usualArms } from "./arms.ts";
@@ -37,11 +37,16 @@ export async function planTuning(input: TuneInput, context: Context) {
   const lists = [...byRule.values()].flatMap((same) =>
     searchGroups(same, formOf(same[0]?.rule, kb)),
   );
-  const whole = splitQuestions(answered, input.seed ?? 1);
+  const split = answered.map((each) => ({ ...each, document: documentOf(each) }));
+  const whole = splitQuestions(split, input.seed ?? 1);
+  if (whole.mixed.length > 0)
+    await context.notice(
+      `${read.file}: a document is in one part, but questions about these name both: ${firstNames(whole.mixed)}`,
+    );
   if (whole.tune.length === 0 || whole.proof.length === 0)
     throw usage(
       `${read.file}: ${counted(answered.length, "question")} with an answer, none of them to ${whole.tune.length === 0 ? "tune with" : "prove with"}`,
-      "add questions, or give them the field part: tune or proof",
+      "a document and its questions are in one part: add questions about others, or give them the field part: tune or proof",
     );
   const { max_requests = Infinity } = input;
   const size = { arms: arms.length, lists: lists.length };

@@ -141,7 +141,7 @@ function verdictSection(tuning: Tuning, needed: ReturnType<typeof neededInAll>):
     ...comparisonTable(compared ? [compared] : []),
     notes: [
       ...reasons(tuning),
-      ...(verdict === "inconclusive" ? neededNotes(needed) : []),
+      ...(compared && verdict === "inconclusive" ? neededNotes(compared, needed) : []),
       ...leftOutNotes(plan),
     ],
   };

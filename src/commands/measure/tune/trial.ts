@@ -3,7 +3,7 @@ import type { Journal } from "../../../lib/journal.ts";
 import { mean, median } from "../../../lib/statistics/averages.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { waitOnRateLimit } from "../../kb/documents/index.ts";
-import { ratedAnswer, searchRecords } from "../eval/index.ts";
+import { documentOf, ratedAnswer, searchRecords } from "../eval/index.ts";
 import type { FoundRecords, Question, RatingRules, SearchGroup } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
@@ -108,6 +108,7 @@ export function searchTrial(input: TuneInput, plan: TunePlan, journal: Journal, 
         context.progress({ verb: "Searching", done: ++done, total, unit: "questions" });
     },
     valueOf: (arm: Arm, key: string) => pointAt(arm, key, context_chars)?.value,
+    documentOf: (key: string) => documentOf(questions.get(key) as Question),
     /** The number of searches that were recorded, those of earlier commands included. */
     searches: () => records.done.size + failed.size,
     failed: () => [...failed.values()],
