@@ -36,7 +36,7 @@ export const safePath = (name: string): string =>
 
 /** UTF-8 in percent-encoding, as in URLs; half a surrogate pair has none: `%uD800`. */
 const percentEncoded = (character: string): string =>
-  (/\p{Cs}/u.test(character)
+  (/[\ud800-\udfff]/u.test(character)
     ? `%u${character.charCodeAt(0).toString(16)}`
     : Buffer.from(character).toString("hex").replace(/../g, "%$&")
   ).replace(/[a-f]/g, (digit) => digit.toUpperCase());

@@ -41,12 +41,30 @@ const NOT_ASCII = 0x80;
 const asciiText = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
 
+/**
+ * A pattern that is made on first use. For a literal with classes of Unicode (`\p{L}`), V8 searches all of Unicode
+ * whenever it reads the file, used or not: 1 ms for each.
+ */
+export function patternOf(source: string, flags: string): () => RegExp {
+  let pattern: RegExp | undefined;
+  return () => (pattern ??= new RegExp(source, flags));
+}
+
 /** Marks that are sorted at once: the time grows with the square of their number. */
-const LONG_MARKS = /(?:(?!\u034f)[\p{M}\uff9e\uff9f]){30}(?!\u034f)/gu;
+const longMarks = patternOf(String.raw`(?:(?!\u034f)[\p{M}\uff9e\uff9f]){30}(?!\u034f)`, "gu");
 
 /** A text in a Unicode form. A character that is not seen divides long runs of marks (UAX #15, stream-safe text). */
 export const unicodeForm = (text: string, form: "NFC" | "NFKC" = "NFKC"): string =>
-  text.replaceAll(LONG_MARKS, "$&\u034f").normalize(form);
+  text.replaceAll(longMarks(), "$&\u034f").normalize(form);
+
+/** Characters that control something or end lines, for a class of a pattern: Cc, Zl, Zp and Bidi_Control of Unicode. */
+export const controls = String.raw`\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069`;
+
+/** Half of a surrogate pair is not a character, either. */
+const unsafe = patternOf(
+  String.raw`\r\n|[${controls}\ud800-\udfff\p{Noncharacter_Code_Point}]`,
+  "gu",
+);
 
 /** Text whose characters all take one column. */
 export const plain = /^[ -~]*$/;
@@ -60,9 +78,7 @@ export function visible(
   { newlines = false }: { readonly newlines?: boolean } = {},
 ): string {
   if (plain.test(text)) return text;
-  // U+2028 and U+2029 end lines, too; half of a surrogate pair is not a character.
-  const unsafe = /\r\n|[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Noncharacter_Code_Point}]/gu;
-  return text.replace(unsafe, (match) => {
+  return text.replace(unsafe(), (match) => {
     if (match === "\n" || match === "\r\n") return newlines ? "\n" : "⏎";
     if (match === "\t" && newlines) return "    ";
     const code = match.codePointAt(0) ?? 0;

@@ -1,15 +1,14 @@
 import { groupBy } from "../lib/collect.ts";
-import { plain, visible } from "../lib/text.ts";
+import { controls, plain, visible } from "../lib/text.ts";
 import { graphemeWidth, graphemesOf, widthOf } from "./text-width.ts";
 
 export { plain, visible, widthOf };
 
+const escaped = new RegExp(String.raw`(?!\n)[${controls}]`, "g");
+
 /** JSON text in which control and bidi characters are written as `\u` escapes; line ends stay. */
 export const escapeControls = (json: string): string =>
-  json.replace(
-    /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
-    (match) => `\\u${match.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  json.replace(escaped, (match) => `\\u${match.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** Characters of a text that are enough to fill the columns: only few have no width. */
 const charactersOf = (columns: number): number => 4 * Math.max(0, columns) + 64;
@@ -157,8 +156,9 @@ function separate(cuts: Map<string, string>, width: number, mark: string): void 
     const shared = commonStart(alike);
     const cutFrom = (from: number) =>
       new Map(alike.map((text) => [text, cutAround(text, from, width, mark)]));
+    const lastWord = new RegExp(String.raw`(?<![\p{L}\p{N}])[\p{L}\p{N}]{1,8}$`, "u");
     // A word or number that is near its beginning is shown whole: `2025` instead of `5`.
-    const begun = /(?<![\p{L}\p{N}])[\p{L}\p{N}]{1,8}$/u.exec(alike[0]?.slice(0, shared) ?? "");
+    const begun = lastWord.exec(alike[0]?.slice(0, shared) ?? "");
     let group = cutFrom(begun?.index ?? shared);
     if (new Set(group.values()).size === 1) group = cutFrom(shared);
     if (new Set(group.values()).size > 1) separate(group, width, mark);

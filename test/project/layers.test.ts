@@ -342,6 +342,15 @@ test("tests do not sleep", () => {
   expect(sleeping.sort()).toEqual(Object.keys(timers).sort());
 });
 
+test("no literal with classes of Unicode is in what many commands load", () => {
+  // V8 searches all of Unicode for it whenever it reads the file; `patternOf` of src/lib/text.ts makes it when used.
+  const literals = files
+    .filter((name) => !/^(commands|sandbox)\//.test(name))
+    .flatMap((name) => readFileSync(join(source, name), "utf8").split("\n"))
+    .filter((line) => /\/[^/`"]*\\p\{/.test(line) && !/^ *(\/\/|\/?\*)|String\.raw/.test(line));
+  expect(literals).toEqual([]);
+});
+
 /** Modules of commands that `load` chooses by a name: they export the same names, like `run`. */
 const entryPoints = ["run", "rowWork", "enable", "disable"];
 

@@ -1,4 +1,5 @@
 import type { Host } from "../../host/host.ts";
+import { patternOf } from "../../lib/text.ts";
 import { topicNames } from "../help/groups.ts";
 import { chosenBelow, startsWith, withChosen, wordBelow } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
@@ -26,7 +27,7 @@ interface Line extends Readonly<Cursor["line"]> {
 }
 
 /** Control and bidi characters, which could change the line being typed. */
-const unsafeCharacters = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu;
+const unsafeCharacters = patternOf(String.raw`[\p{Cc}\u2028-\u202e\u2066-\u2069]+`, "gu");
 
 /**
  * Candidates for a shell, one per line with a tab and a description; the line `:files` requests the
@@ -49,10 +50,10 @@ export async function completions(
     for (const source of sources)
       all.push(...(await candidatesOf(source, { line, typed, commands, host })));
     const shown = all.filter(
-      ({ value }) => value.startsWith(typed) && value.search(unsafeCharacters) < 0,
+      ({ value }) => value.startsWith(typed) && value.search(unsafeCharacters()) < 0,
     );
     const lines = shown.map(
-      ({ value, help }) => `${prefix}${value}\t${help.replace(unsafeCharacters, " ")}\n`,
+      ({ value, help }) => `${prefix}${value}\t${help.replace(unsafeCharacters(), " ")}\n`,
     );
     if (shown.some(({ open }) => open)) lines.push(":open\n");
     if (sources.includes("files")) lines.push(":files\n");

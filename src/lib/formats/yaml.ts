@@ -1,5 +1,6 @@
 import { ExactNumber, typedNumber } from "../exact-number.ts";
 import { isObject } from "../json.ts";
+import { controls } from "../text.ts";
 import type { Document, ScalarTag, Tags, YAMLMap } from "yaml";
 
 /** Parsed YAML, or the first problem and its line. */
@@ -138,10 +139,11 @@ async function textOf(document: Document): Promise<string> {
 }
 
 /** A comment ends with its line. */
-const withoutBreaks = (line: string): string => line.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
+const withoutBreaks = (line: string): string =>
+  line.replace(/[\0-\x1f\x7f-\x9f\u2028\u2029]+/g, " ");
 
 /** Characters that do not show what they are: controls, line separators, half pairs, bidi controls. */
-const unsafe = /(?!\n)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\ufeff\ufffe\uffff]/u;
+const unsafe = new RegExp(String.raw`(?!\n)[${controls}\ud800-\udfff\ufeff\ufffe\uffff]`, "u");
 
 /**
  * Whether a text needs double quotes: for characters to escape, because it is blank lines alone, or as

@@ -4,7 +4,7 @@ import { plain, visible } from "../display-width.ts";
 import { cellText } from "../table/table.ts";
 import type { Style } from "./text-formats.ts";
 import { timesFor } from "../style.ts";
-import { counted, shortened } from "../../lib/text.ts";
+import { counted, patternOf, shortened } from "../../lib/text.ts";
 import { plainCell } from "../report-model.ts";
 import type { Cell, Section } from "../report-model.ts";
 
@@ -58,12 +58,13 @@ const mdLines = (rows: readonly (readonly string[])[]): string => rows.map(mdLin
 const mdLine = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => mdText(cell).replace(/\r?\n|\r/g, "<br>")).join(" | ")} |\n`;
 
+const marks = patternOf(
+  String.raw`[\\\x60*[<&~$|]|:(?=\/\/)|(?<=www)\.|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])`,
+  "giu",
+);
+
 /** A text that GitHub's Markdown shows as it is, addresses included: no marks, links, tags or formulas. */
-export const mdText = (text: string): string =>
-  text.replace(
-    /[\\`*[<&~$|]|:(?=\/\/)|(?<=www)\.|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/giu,
-    String.raw`\$&`,
-  );
+export const mdText = (text: string): string => text.replace(marks(), String.raw`\$&`);
 
 /** The first two lines of a GitHub table, which are mandatory; `right` aligns columns right. */
 const mdHead = (labels: readonly string[], right: readonly boolean[] = []): string =>

@@ -116,7 +116,7 @@ function anchorOf(name: string, anchors: Anchors): string {
   const words =
     unicodeForm(name, "NFC")
       .toLowerCase()
-      .match(/[\p{L}\p{N}]+/gu) ?? [];
+      .match(new RegExp(String.raw`[\p{L}\p{N}]+`, "gu")) ?? [];
   const plain = `row-${[...words.join("-")].slice(0, MAX_ANCHOR).join("")}`;
   let anchor = plain;
   let number = anchors.get(plain) ?? 0;

@@ -248,11 +248,10 @@ const marked = (line: string, words: readonly string[], bold: (text: string) => 
 /** Matches the words where words begin, or anywhere in scripts without blanks; undefined without words. */
 function wordPattern(words: readonly string[]): RegExp | undefined {
   if (words.length === 0) return undefined;
+  const separated = String.raw`^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{N}]`;
   const alternatives = words.map((word) => {
     const escaped = word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-    return /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{N}]/u.test(word)
-      ? `(?<![\\p{L}\\p{N}])${escaped}`
-      : escaped;
+    return new RegExp(separated, "u").test(word) ? `(?<![\\p{L}\\p{N}])${escaped}` : escaped;
   });
   return new RegExp(alternatives.join("|"), "giu");
 }
