@@ -1,6 +1,6 @@
 import { pipeline } from "node:stream";
-import zlib from "node:zlib";
 import type { Duplex, Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Dispatcher, FormData } from "undici";
 import { abortError, CliError, codeOf } from "../errors.ts";
 import { streamDecoder } from "../lib/text.ts";
@@ -231,10 +231,10 @@ export async function readText(
  */
 async function* decompress(body: Readable, encoding: string): AsyncGenerator<Uint8Array> {
   const decoders: Readonly<Record<string, () => Duplex & { bytesWritten: number }>> = {
-    gzip: zlib.createGunzip,
-    "x-gzip": zlib.createGunzip,
-    deflate: zlib.createInflate,
-    br: zlib.createBrotliDecompress,
+    gzip: createGunzip,
+    "x-gzip": createGunzip,
+    deflate: createInflate,
+    br: createBrotliDecompress,
   };
   const decoder = decoders[encoding.toLowerCase()]?.();
   if (decoder === undefined) {

@@ -1,11 +1,11 @@
 import type { ChildProcess } from "node:child_process";
-import { constants } from "node:os";
 import type { RawHost, SpawnOptions } from "./host.ts";
 
 const KILL_DELAY_MS = 1000;
 
 /** The number of a signal. */
-export const signalNumber = (name: NodeJS.Signals): number => constants.signals[name];
+export const signalNumber = (name: NodeJS.Signals): number =>
+  process.getBuiltinModule("node:os").constants.signals[name];
 
 /** Starts a program. */
 export const spawnChild: RawHost["spawn"] = (command, args, options) => {

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join, sep } from "node:path";
 import { attempt } from "../lib/json.ts";
 import type { RawHost } from "./host.ts";
@@ -23,7 +22,10 @@ export const bundleFile = (name: string): string =>
 /** Directories by the XDG specification, on Windows below AppData; each `KB_*_DIR` replaces one. */
 export function directoriesOf(env: RawHost["env"]): RawHost["directories"] {
   // The root if the user has no home, as for services.
-  const home = () => env["HOME"] || env["USERPROFILE"] || (attempt(homedir) ?? "/");
+  const home = () =>
+    env["HOME"] ||
+    env["USERPROFILE"] ||
+    (attempt(() => process.getBuiltinModule("node:os").homedir()) ?? "/");
   const windows = process.platform === "win32";
   const directory = (
     own: string,

@@ -79,28 +79,27 @@ export function newSecrets(env: Readonly<Record<string, string | undefined>>): S
   };
 }
 
-/** A text to search for: the ways to write each of its characters, as patterns for a position. */
-type Spelling = readonly (readonly RegExp[])[];
+/** The characters of a text to search for. */
+type Spelling = readonly string[];
 
 /** The text itself, and in base64 at each of three offsets. */
 const spellingsOf = (secret: string): Spelling[] => [
-  spell(secret),
+  Array.from(secret),
   ...[0, 2, 3].map((shared, offset) => {
     const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
     // The first and last base64 characters contain bits of the neighbors.
-    return spell(bytes.toString("base64").slice(shared, Math.floor((bytes.length * 8) / 6)));
+    return [...bytes.toString("base64").slice(shared, Math.floor((bytes.length * 8) / 6))];
   }),
 ];
 
-const spell = (text: string): Spelling => Array.from(text, waysToWrite);
-
-/** The patterns of each character: there are many keys, and few characters. */
+/** The patterns of each character that was looked for: there are many keys, and few characters. */
 const knownWays = new Map<string, readonly RegExp[]>();
 
 /** Backslashes before a character, as in JSON in JSON in JSON. */
 const escapes = String.raw`\\{0,8}`;
 const base64url: Readonly<Record<string, string>> = { "+": "-", "/": "_" };
 
+/** The ways to write a character, as patterns for a position. */
 function waysToWrite(character: string): readonly RegExp[] {
   const known = knownWays.get(character);
   if (known) return known;
@@ -121,8 +120,8 @@ function waysToWrite(character: string): readonly RegExp[] {
 }
 
 /** Where the character can end that begins at this position; empty if another one does. */
-const characterEnds = (ways: readonly RegExp[], text: string, at: number): number[] =>
-  ways.flatMap((way) => {
+const characterEnds = (character: string, text: string, at: number): number[] =>
+  waysToWrite(character).flatMap((way) => {
     way.lastIndex = at;
     return way.test(text) ? [way.lastIndex] : [];
   });
@@ -130,8 +129,8 @@ const characterEnds = (ways: readonly RegExp[], text: string, at: number): numbe
 /** Where a spelling, or a long enough prefix of it, ends that begins here; 0 if none does. */
 function spellingEnd(spelling: Spelling, text: string, start: number): number {
   let ends = [start];
-  for (const [index, ways] of spelling.entries()) {
-    const next = [...new Set(ends.flatMap((at) => characterEnds(ways, text, at)))];
+  for (const [index, character] of spelling.entries()) {
+    const next = [...new Set(ends.flatMap((at) => characterEnds(character, text, at)))];
     if (next.length === 0) return index < PREFIX_LENGTH ? 0 : Math.max(...ends);
     ends = next;
   }
@@ -140,7 +139,10 @@ function spellingEnd(spelling: Spelling, text: string, start: number): number {
 
 /** Finds where a spelling may begin: a pattern of whole spellings would be too large for many keys. */
 function startsOf(spellings: readonly Spelling[]): RegExp {
-  const anyOf = (ways: readonly RegExp[]) => `(?:${ways.map(({ source }) => source).join("|")})`;
+  const anyOf = (character: string) =>
+    `(?:${waysToWrite(character)
+      .map(({ source }) => source)
+      .join("|")})`;
   const starts = spellings.map((each) => each.slice(0, START_LENGTH).map(anyOf).join(""));
   return new RegExp([...new Set(starts)].join("|"), "gi");
 }

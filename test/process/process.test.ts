@@ -231,7 +231,7 @@ const heavy =
   /^(agent|conf|undici|dist|source|ora|cli-table3|sync|jq-wasm|node-sqlite3-wasm|keyring|@napi-rs)\b/;
 
 /** Modules of Node that take milliseconds to load. */
-const slow = /^(node:)?(crypto|fs\/promises|https?|net|readline|worker_threads)$/;
+const slow = /^(node:)?(crypto|fs\/promises|https?|net|readline|stream|worker_threads|zlib)$/;
 
 const chunksIn = (files: readonly string[]): readonly string[] => [
   ...new Set(files.flatMap((file) => /^([\w-]+?)(-[a-z0-9]{8})?\.cjs$/.exec(file)?.[1] ?? [])),
