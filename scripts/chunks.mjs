@@ -26,7 +26,6 @@ export const chunks = [
       "lib/json.ts",
       "lib/backoff.ts",
       "lib/did-you-mean.ts",
-      "cli/help/groups.ts",
       // What the declarations of several features need.
       "commands/task/command-spec.ts",
     ],
@@ -37,9 +36,10 @@ export const chunks = [
   // Names of all nouns are looked up, whatever the command.
   ["kb-rows", ["metadata", "pipeline", "tags"].map(rowsOf)],
   ["wf-rows", ["annotations", "apps", "chats", "files", "forms", "workflows"].map(rowsOf)],
+  ["groups", ["cli/help/groups.ts"]], // completion needs them without the help pages
   ["help", ["cli/help/topic.ts"]],
   ["execute", ["cli/execute/execute.ts", "config/"]],
-  ["client", ["api/send.ts", "api/response.ts"]],
+  ["client", ["api/send.ts"]],
   ["output", ["output/print/print.ts"]],
   ["live", ["output/live/event-printer.ts"]],
   // With the part of undici that it loads.

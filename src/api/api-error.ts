@@ -1,6 +1,7 @@
 import { ApiError } from "../errors.ts";
 import type { ErrorInfo, FailureKind, ServerResponse } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import { CHECK_BASE_URL, NOT_API } from "./request.ts";
 import { isNotStarted, parseErrorBody, plainMessage, retryAfterOf } from "./error-body.ts";
 import type { ErrorResponse, ErrorBody } from "./error-body.ts";
 import { commandLine } from "../lib/command-line.ts";
@@ -19,10 +20,6 @@ export interface RequestContext {
 
 /** Server texts echo the request, so longer ones are truncated (characters). */
 const MAX_TEXT = 500;
-
-/** The message for a web page in place of a response of the API, and its hint. */
-export const NOT_API = "not an API endpoint: the server returned HTML";
-export const CHECK_BASE_URL = "check that the base URL ends in /v1, as in https://example.com/v1";
 
 /** The hint wherever a write may have been applied. */
 export const checkBeforeRetrying = "the change may have been applied; check before retrying";

@@ -3,6 +3,7 @@ import { retryOf, type AnyOperation, type Operation } from "../operations/operat
 import { AdaptiveLimit, type ConcurrencyOptions } from "./adaptive-limit.ts";
 import type { AttemptResult, HttpResponse, OnSent, SendOptions, Transport } from "./exchange.ts";
 import { requestFor } from "./request.ts";
+import { bodyReader } from "./response.ts";
 import type { Additions, HttpRequest, Values } from "./request.ts";
 
 /** Where requests go. */
@@ -126,10 +127,7 @@ export class Calls {
       throw new DryRunShown();
     }
     // Loaded only when something is sent, so a dry run starts faster.
-    const [{ sendRequest }, { bodyReader }] = await Promise.all([
-      import("./send.ts"),
-      import("./response.ts"),
-    ]);
+    const { sendRequest } = await import("./send.ts");
     const reader = bodyReader(row.returns, !call.unchecked || writes);
     const read = (response: HttpResponse) => {
       call.onHeaders?.(response.headers);

@@ -3,7 +3,7 @@ import type { Duplex, Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Dispatcher, FormData } from "undici";
 import { abortError, CliError, codeOf } from "../errors.ts";
-import { streamDecoder } from "../lib/text.ts";
+import { MAX_RESPONSE, bytePieces } from "../lib/collect.ts";
 import type { AnyOperation, Retry } from "../operations/operation.ts";
 import { networkError, networkFailure } from "./network-error.ts";
 import type { HttpRequest, TypedFile } from "./request.ts";
@@ -74,8 +74,6 @@ export interface HttpResponse extends IncomingResponse {
   readonly alreadyApplied: boolean;
 }
 
-/** Maximum size of a response that is kept in memory, in bytes; files and event streams are not. */
-const MAX_RESPONSE = 64 * 1024 * 1024;
 /** Bytes of an event stream that are received before they are read; a run may send many more. */
 const MAX_UNREAD_EVENTS = 8 * 1024 * 1024;
 /** Sends one attempt. Rejects with the error of undici or the system if there is no response. */
@@ -148,8 +146,6 @@ async function bodyOf(request: HttpRequest, transport: Transport) {
 
 /** A smaller body is sent before anybody could look. */
 const MIN_REPORTED = 2 ** 20;
-/** A content is sent in pieces of this size: of one piece, it is only known that it was handed over. */
-const PIECE = 2 ** 18;
 
 /** The dispatcher and the body of one attempt, with the bytes that are sent reported. */
 function reportingBytes(dispatcher: Dispatcher, body: string | FormData, onSent: OnSent) {
@@ -174,11 +170,6 @@ function reportingBytes(dispatcher: Dispatcher, body: string | FormData, onSent:
 
 const sizeOf = (form: FormData): number =>
   [...form.values()].reduce((sum, part) => sum + (typeof part === "string" ? 0 : part.size), 0);
-
-/** The bytes in pieces, each of which is reported when it is sent. */
-export function* bytePieces<T extends Uint8Array>(bytes: T): Generator<T> {
-  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE) as T;
-}
 
 /** Translates errors that are thrown while the body is read. */
 async function* withNetworkErrors(
@@ -205,24 +196,6 @@ async function* discarded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   } catch {
     // The head is complete, so nothing else can be missing.
   }
-}
-
-/** The whole body as text. Throws `failure` if it is larger than `maxBytes`. */
-export async function readText(
-  body: AsyncIterable<Uint8Array>,
-  maxBytes = MAX_RESPONSE,
-): Promise<string> {
-  const decode = streamDecoder();
-  let text = "";
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > maxBytes) {
-      throw new CliError("failure", `response is larger than ${maxBytes / 1024 / 1024} MiB`);
-    }
-    text += decode(chunk);
-  }
-  return text + decode();
 }
 
 /**

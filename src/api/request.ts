@@ -3,6 +3,10 @@ import { attempt, define, isObject, setAt, stringifyJson } from "../lib/json.ts"
 import { methodAndPath } from "../operations/operation.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
 
+/** The message for a web page in place of a response of the API, and its hint. */
+export const NOT_API = "not an API endpoint: the server returned HTML";
+export const CHECK_BASE_URL = "check that the base URL ends in /v1, as in https://example.com/v1";
+
 type Part =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly file: TypedFile };

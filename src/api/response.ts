@@ -2,8 +2,9 @@ import { CliError } from "../errors.ts";
 import { isObject, parseJson, stringifyJson, valueAt } from "../lib/json.ts";
 import { streamDecoder } from "../lib/text.ts";
 import type { RequiredFields, Returns } from "../operations/operation.ts";
-import { CHECK_BASE_URL, NOT_API } from "./api-error.ts";
-import { readText, type HttpResponse } from "./exchange.ts";
+import { readText } from "../lib/collect.ts";
+import type { HttpResponse } from "./exchange.ts";
+import { CHECK_BASE_URL, NOT_API } from "./request.ts";
 import { isNumeric } from "../lib/exact-number.ts";
 
 /** Reads a response as its row declares: JSON, nothing, or the unread bytes. */

@@ -5,7 +5,8 @@ import type { HttpRequest } from "./request.ts";
 import { isNotStarted, parseErrorBody, retryAfterOf } from "./error-body.ts";
 import type { ErrorResponse } from "./error-body.ts";
 import { apiErrorOf, checkBeforeRetrying } from "./api-error.ts";
-import { readText, sendOnce } from "./exchange.ts";
+import { readText } from "../lib/collect.ts";
+import { sendOnce } from "./exchange.ts";
 import type { HttpResponse, IncomingResponse, SendOptions, Transport } from "./exchange.ts";
 
 /** Maximum size of an error page that is read, in bytes. */

@@ -1,3 +1,6 @@
+import { CliError } from "../errors.ts";
+import { streamDecoder } from "./text.ts";
+
 /** All values of a stream. */
 export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
@@ -8,6 +11,35 @@ export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
 /** All bytes of a stream. */
 export const bytesOf = async (chunks: AsyncIterable<Uint8Array>): Promise<Buffer<ArrayBuffer>> =>
   Buffer.concat(await collect(chunks));
+
+/** Maximum size of a response that is kept in memory, in bytes; files and event streams are not. */
+export const MAX_RESPONSE = 64 * 1024 * 1024;
+
+/** The whole body as text. Throws `failure` if it is larger than `maxBytes`. */
+export async function readText(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes = MAX_RESPONSE,
+): Promise<string> {
+  const decode = streamDecoder();
+  let text = "";
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maxBytes) {
+      throw new CliError("failure", `response is larger than ${maxBytes / 1024 / 1024} MiB`);
+    }
+    text += decode(chunk);
+  }
+  return text + decode();
+}
+
+/** A content is sent in pieces of this size: of one piece, it is only known that it was handed over. */
+const PIECE = 2 ** 18;
+
+/** The bytes in pieces, each of which is reported when it is sent. */
+export function* bytePieces<T extends Uint8Array>(bytes: T): Generator<T> {
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE) as T;
+}
 
 /** Consecutive parts of a list, each of at most `size` values. */
 export function* slices<T>(all: readonly T[], size: number): Generator<readonly T[]> {

@@ -9,7 +9,7 @@ import { apiClient } from "../api/client.ts";
 import type { ApiClient } from "../api/client.ts";
 import type { ClientSetup } from "../api/calls.ts";
 import type { Values } from "../api/request.ts";
-import { bytePieces } from "../api/exchange.ts";
+import { bytePieces } from "../lib/collect.ts";
 import { eachEvent } from "../api/sse.ts";
 import { baseUrlOf } from "../config/profiles.ts";
 import { usage } from "../errors.ts";

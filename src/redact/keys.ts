@@ -88,7 +88,8 @@ const spellingsOf = (secret: string): Spelling[] => [
   ...[0, 2, 3].map((shared, offset) => {
     const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
     // The first and last base64 characters contain bits of the neighbors.
-    return [...bytes.toString("base64").slice(shared, Math.floor((bytes.length * 8) / 6))];
+    const text = bytes.toString("base64").slice(shared, Math.floor((bytes.length * 8) / 6));
+    return text.split("");
   }),
 ];
 

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ClientSetup } from "../../src/api/calls.ts";
 import { apiClient } from "../../src/api/client.ts";
 import type { ApiClient } from "../../src/api/client.ts";
-import { readText } from "../../src/api/exchange.ts";
+import { readText } from "../../src/lib/collect.ts";
 import { newCounter } from "../../src/api/pages.ts";
 import { ApiError, DryRunShown } from "../../src/errors.ts";
 import { collect } from "../../src/lib/collect.ts";

@@ -4,7 +4,7 @@ import { Agent } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 import { sendOnce } from "../../src/api/exchange.ts";
 import type { HttpRequest } from "../../src/api/request.ts";
-import { bytePieces } from "../../src/api/exchange.ts";
+import { bytePieces } from "../../src/lib/collect.ts";
 
 /** More than the buffers of a connection hold. */
 const size = 64 * 2 ** 20;

@@ -1,5 +1,4 @@
 import type { ClientSetup, FirstRequests } from "../../api/calls.ts";
-import { bytePieces } from "../../api/exchange.ts";
 import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import { apiClient, type ApiClient } from "../../api/client.ts";
 import type { HttpRequest, TypedFile, Values } from "../../api/request.ts";
@@ -8,7 +7,7 @@ import type { Settings } from "../../config/settings.ts";
 import { requireBaseUrl, targetOf } from "../../config/target.ts";
 import { ApiError, CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { bytesOf } from "../../lib/collect.ts";
+import { bytePieces, bytesOf } from "../../lib/collect.ts";
 import { commandLine, mapCommands } from "../../lib/command-line.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { maskKey } from "../../redact/keys.ts";

@@ -1,6 +1,6 @@
-import { CHECK_BASE_URL } from "../../api/api-error.ts";
+import { CHECK_BASE_URL } from "../../api/request.ts";
 import type { Target } from "../../api/calls.ts";
-import { readText } from "../../api/exchange.ts";
+import { readText } from "../../lib/collect.ts";
 import { ApiError, CliError } from "../../errors.ts";
 import type { KeyKind } from "../../lib/api-key.ts";
 import { isObject, tryParseJson } from "../../lib/json.ts";

@@ -1,6 +1,6 @@
 import { ExactNumber, typedNumber } from "../exact-number.ts";
 import { isObject } from "../json.ts";
-import { controls } from "../text.ts";
+import { controls, patternOf } from "../text.ts";
 import type { Document, ScalarTag, Tags, YAMLMap } from "yaml";
 
 /** Parsed YAML, or the first problem and its line. */
@@ -139,8 +139,8 @@ async function textOf(document: Document): Promise<string> {
 }
 
 /** A comment ends with its line. */
-const withoutBreaks = (line: string): string =>
-  line.replace(/[\0-\x1f\x7f-\x9f\u2028\u2029]+/g, " ");
+const withoutBreaks = (line: string): string => line.replace(breaks(), " ");
+const breaks = patternOf(String.raw`[\p{Cc}\p{Zl}\p{Zp}]+`, "gu");
 
 /** Characters that do not show what they are: controls, line separators, half pairs, bidi controls. */
 const unsafe = new RegExp(String.raw`(?!\n)[${controls}\ud800-\udfff\ufeff\ufffe\uffff]`, "u");

@@ -1,4 +1,4 @@
-import { readText } from "../../../api/exchange.ts";
+import { readText } from "../../../lib/collect.ts";
 import type { HttpResponse } from "../../../api/exchange.ts";
 import type { HttpRequest } from "../../../api/request.ts";
 import { eachEvent, readEvents } from "../../../api/sse.ts";

@@ -1,4 +1,4 @@
-import { readText } from "../../../api/exchange.ts";
+import { readText } from "../../../lib/collect.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";

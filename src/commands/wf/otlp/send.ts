@@ -1,5 +1,5 @@
 import { retryAfterOf } from "../../../api/error-body.ts";
-import { readText } from "../../../api/exchange.ts";
+import { readText } from "../../../lib/collect.ts";
 import { networkError } from "../../../api/network-error.ts";
 import { isLoopback } from "../../../config/profiles.ts";
 import { CliError, reasonOf, usage } from "../../../errors.ts";
