@@ -7,7 +7,6 @@ import { newSecrets, withoutKeys } from "../redact/keys.ts";
 import { versionLine } from "../lib/version.ts";
 import { printError, scopeIn, toCliError, withScope } from "./errors/error-text.ts";
 import { lineError, requireNoVerb, unknownWord } from "./errors/line-error.ts";
-import { logError } from "./errors/log-error.ts";
 import { commandsOf, isFirstWord } from "./parse/command-list.ts";
 import { takesEach } from "./parse/shared-flags.ts";
 import type { Globals } from "./parse/shared-flags.ts";
@@ -55,6 +54,7 @@ async function report(
   await printError(failure, { argv, globals: globals ?? {} }, requests, host);
   // The error of a wrong command line needs no report.
   if (requests.count > 0 || failure.info.code === "bug") {
+    const { logError } = await parts.execute();
     await logError(failure, argv, requests, host);
   }
   return failure.exit;

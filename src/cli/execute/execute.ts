@@ -35,6 +35,9 @@ import type { Session } from "./session.ts";
 import { shellQuote } from "../../lib/command-line.ts";
 import { programOf, rulesOf } from "../parse/command-list.ts";
 
+// Not needed for the errors of wrong command lines.
+export { logError } from "../errors/log-error.ts";
+
 /** Yields values instead of the command's row or task. */
 type ValuesOf = (session: Session) => AsyncGenerator<unknown>;
 
