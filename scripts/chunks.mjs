@@ -24,7 +24,6 @@ export const chunks = [
       "lib/command-line.ts",
       "lib/numbers.ts",
       "lib/json.ts",
-      "lib/backoff.ts",
       "lib/did-you-mean.ts",
       // What the declarations of several features need.
       "commands/task/command-spec.ts",
@@ -38,7 +37,7 @@ export const chunks = [
   ["wf-rows", ["annotations", "apps", "chats", "files", "forms", "workflows"].map(rowsOf)],
   ["groups", ["cli/help/groups.ts"]], // completion needs them without the help pages
   ["help", ["cli/help/topic.ts"]],
-  ["execute", ["cli/execute/execute.ts", "config/"]],
+  ["execute", ["cli/execute/execute.ts", "config/", "lib/backoff.ts"]],
   ["client", ["api/send.ts"]],
   ["output", ["output/print/print.ts"]],
   ["live", ["output/live/event-printer.ts"]],

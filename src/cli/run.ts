@@ -1,8 +1,7 @@
 import type { Host, RawHost } from "../host/host.ts";
 import { CliError, diskProblem, lastLine } from "../errors.ts";
 import { withWrite } from "../output/style.ts";
-import { visible } from "../output/display-width.ts";
-import { wrapMessage } from "../output/table/text-lines.ts";
+import { visible, wrapMessage } from "../output/display-width.ts";
 import { newSecrets, withoutKeys } from "../redact/keys.ts";
 import { versionLine } from "../lib/version.ts";
 import { printError, scopeIn, toCliError, withScope } from "./errors/error-text.ts";

@@ -65,6 +65,36 @@ export function wrap(line: string, columns: number): string[] {
   }
 }
 
+/** Before the further lines of what is broken. */
+export const indent = "    ";
+
+/** A command in backticks or a word, with the blanks before it. */
+const messageWord = /\s*(?:`[^`]*`|[^\s`]|`)+/gu;
+
+/**
+ * A message on lines of at most `width` columns that end at blanks. Commands and words are never
+ * broken, since they are copied: one that is wider than a line is left to the terminal.
+ */
+export function wrapMessage(text: string, width: number): string {
+  const message = text.trimEnd();
+  const rows = [""];
+  let used = 0;
+  for (const [word] of message.matchAll(messageWord)) {
+    const columns = widthOf(word);
+    const start = word.trimStart();
+    const whole = indent.length + widthOf(start);
+    if (used > 0 && used + columns > width && whole <= width) {
+      rows.push(indent + start);
+      used = whole;
+      continue;
+    }
+    rows.push(rows.pop() + word);
+    used += columns;
+    if (used > width) used %= width;
+  }
+  return rows.join("\n") + text.slice(message.length);
+}
+
 /** A text on lines of at most `width` columns after its lead, by which the further ones are indented. */
 export function hang(lead: string, text: string, width: number): string[] {
   const indent = " ".repeat(widthOf(lead));

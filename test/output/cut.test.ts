@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
-import { cut, cutDistinct, shortIdLength, widthOf, wrap } from "../../src/output/display-width.ts";
-import { wrapMessage } from "../../src/output/table/text-lines.ts";
+import {
+  cut,
+  cutDistinct,
+  shortIdLength,
+  widthOf,
+  wrap,
+  wrapMessage,
+} from "../../src/output/display-width.ts";
 
 const leave = "policies/human-resources/europe/germany/parental-leave-1.md";
 

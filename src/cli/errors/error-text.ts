@@ -9,9 +9,8 @@ import {
   causesOf,
 } from "../../errors.ts";
 import { isObject, stringifyJson } from "../../lib/json.ts";
-import { wrapMessage } from "../../output/table/text-lines.ts";
 import type { Host } from "../../host/host.ts";
-import { escapeControls, visible } from "../../output/display-width.ts";
+import { escapeControls, visible, wrapMessage } from "../../output/display-width.ts";
 import { wantsColor } from "../../output/style.ts";
 import { sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
 import type { Globals, SharedFlag } from "../parse/shared-flags.ts";

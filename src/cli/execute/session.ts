@@ -19,8 +19,7 @@ import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { inScope } from "../errors/error-text.ts";
 import { openClient } from "./line-client.ts";
-import { wrapMessage } from "../../output/table/text-lines.ts";
-import { visible } from "../../output/display-width.ts";
+import { visible, wrapMessage } from "../../output/display-width.ts";
 
 /** One command line: what it is, what it works with, what it has done. */
 export interface Session {

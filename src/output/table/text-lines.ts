@@ -1,6 +1,6 @@
 import { sum } from "../../lib/numbers.ts";
 import type { TextLine, TextPart, Tone, Chart, TextComparison } from "../report-model.ts";
-import { visible, widthOf, wrap, pad } from "../display-width.ts";
+import { indent, visible, widthOf, wrap, pad } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
 import type { TableStyle, TextChart } from "./table.ts";
 
@@ -69,8 +69,6 @@ function rowsOf(parts: readonly LinePart[], room: number): LinePart[][] {
 const joined = (row: readonly LinePart[], colors: Colors): string =>
   row.map(({ text, color }) => (color === undefined ? text : colors[color](text))).join(gap);
 
-const indent = "    ";
-
 /** Parts of a line on as many lines as they need, without a line end: none is wider than `width`. */
 export function wrapParts(
   parts: readonly LinePart[],
@@ -80,33 +78,6 @@ export function wrapParts(
   const isOneRow = widthTogether(shown) <= width;
   const rows = isOneRow ? [shown] : rowsOf(shown, Math.max(1, width - indent.length));
   return rows.map((row) => joined(row, colors)).join(`\n${indent}`);
-}
-
-/** A command in backticks or a word, with the blanks before it. */
-const messageWord = /\s*(?:`[^`]*`|[^\s`]|`)+/gu;
-
-/**
- * A message on lines of at most `width` columns that end at blanks. Commands and words are never
- * broken, since they are copied: one that is wider than a line is left to the terminal.
- */
-export function wrapMessage(text: string, width: number): string {
-  const message = text.trimEnd();
-  const rows = [""];
-  let used = 0;
-  for (const [word] of message.matchAll(messageWord)) {
-    const columns = widthOf(word);
-    const start = word.trimStart();
-    const whole = indent.length + widthOf(start);
-    if (used > 0 && used + columns > width && whole <= width) {
-      rows.push(indent + start);
-      used = whole;
-      continue;
-    }
-    rows.push(rows.pop() + word);
-    used += columns;
-    if (used > width) used %= width;
-  }
-  return rows.join("\n") + text.slice(message.length);
 }
 
 /** Preferred columns of a bar. */
