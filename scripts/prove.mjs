@@ -22,7 +22,7 @@ const proofs = {
   },
   splitting: { what: "100,000 generated texts, split as servers do", tests: ["splitting"] },
   verdicts: {
-    what: "100 or 400 applications for each of 327 ways to run a suite; suites against the sandbox",
+    what: "200 to 1,000 applications for each of 327 ways to run a suite; suites against the sandbox",
     script: ["verdict-rates.mjs"],
     tests: ["suite-verdicts"],
     env: { VERDICT_SEEDS: "100" },

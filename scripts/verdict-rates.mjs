@@ -12,7 +12,10 @@ import { Players } from "./simulate/players.mjs";
 const MISSES = 0.01;
 
 /** Applications that are played: fewer where each takes long. */
-const applications = ({ tests, nights }) => (tests >= 300 || nights ? 100 : 400);
+function applications({ tests, nights }) {
+  if (nights !== undefined) return 200;
+  return tests >= 300 ? 400 : 1000;
+}
 
 const progressPath = join(root, ".verdicts.json");
 
