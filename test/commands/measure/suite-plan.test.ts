@@ -11,9 +11,10 @@ const suite = (more: object = {}) =>
     name: "S",
     tests: names.map((name) => ({ name, query: name, expect: ['text is "x"'], ...more })),
   });
-const saved = (passes: Readonly<Record<string, readonly boolean[]>>) =>
+const saved = (passes: Readonly<Record<string, readonly boolean[]>>, more: object = {}) =>
   JSON.stringify({
     wf_test: 1,
+    ...more,
     tests: Object.entries(passes).map(([name, runs]) => ({
       name: `S: ${name}`,
       path: "suite.yaml",
@@ -26,6 +27,19 @@ await write(folder, {
   "suite.yaml": suite(),
   "skipped.yaml": suite({ skip: true }),
   "sure.json": saved({ a: five, b: five }),
+  "dated.json": saved({ a: five, b: five }, { at: "2026-11-07T12:00:00.000Z" }),
+  ...Object.fromEntries(
+    Array.from({ length: 8 }, (_, index) => [
+      `history/2026-11-0${index + 1}T10-00-00.000Z-00000000000${index}.json`,
+      saved(
+        { a: five, b: five },
+        {
+          at: `2026-11-0${index + 1}T10:00:00.000Z`,
+          comparison: { alarm: index === 3 },
+        },
+      ),
+    ]),
+  ),
   "never.json": saved({ a: [false], b: [false] }),
 });
 
@@ -40,6 +54,7 @@ const pathOf = (word: string) => (/\.(ya?ml|json)$/.test(word) ? join(folder, wo
 interface Planned {
   readonly tests: number;
   readonly draws: number;
+  readonly history: number;
   readonly repeats: readonly {
     readonly repeat: number;
     readonly runs: number;
@@ -80,6 +95,17 @@ test("a baseline of five passes each: a dead test is found", async () => {
   const { repeats } = await planned("suite.yaml --baseline sure.json --repeat 5");
   expect(repeats[0]?.chances["dead"]?.rate).toBe(1);
   expect(repeats[0]?.chances["none"]?.rate).toBeLessThan(0.1);
+});
+
+// Of eight runs, one was after the baseline, and one ended with an alarm. A baseline without a time has none before it.
+test.each([
+  ["dated.json", 6],
+  ["sure.json", 0],
+])("the history of %s: %i runs", async (baseline, count) => {
+  const line = `suite.yaml --baseline ${baseline} --history ${join(folder, "history")}`;
+  const { history, repeats } = await planned(line);
+  expect(history).toBe(count);
+  expect(repeats[0]?.chances["dead"]?.rate).toBe(1);
 });
 
 test("without --repeat: five repeats, and the lowest that finds each change", async () => {

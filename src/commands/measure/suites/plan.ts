@@ -1,5 +1,6 @@
 import type { Input } from "../../../operations/operation.ts";
 import { usage } from "../../../errors.ts";
+import { valueAt } from "../../../lib/json.ts";
 import { SAMPLE_SEED } from "../../../lib/statistics/intervals.ts";
 import { passRate } from "../../../lib/statistics/pass-rates.ts";
 import type { PassRate } from "../../../lib/statistics/pass-rates.ts";
@@ -9,7 +10,7 @@ import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readSuite } from "../suite-file/index.ts";
 import type { testPlanParams } from "./command.ts";
-import { changeNames, isRed } from "./gate/index.ts";
+import { changeNames, simulateChange } from "./gate/index.ts";
 import type { AppChange, PlannedSuite } from "./gate/index.ts";
 import { testNameOf } from "./plan-runs.ts";
 import { historyOf, readSavedResults } from "./saved-results.ts";
@@ -43,7 +44,7 @@ export async function* run(input: PlanInput, context: Context): AsyncGenerator<R
     baseline,
     rules: { level, confirm },
   }));
-  const { draws, red } = await simulated(suites, context);
+  const { draws, red, history } = await simulated(suites, context);
   const rows = repeats.map((repeat, row) => {
     const chance = (change: AppChange) => passRate(red[row]?.[change] ?? 0, draws);
     return {
@@ -66,6 +67,7 @@ export async function* run(input: PlanInput, context: Context): AsyncGenerator<R
       level,
       confirm,
       draws,
+      history,
       repeats: rows,
       ...(isSearched && { aim: power, needed }),
     },
@@ -87,7 +89,7 @@ export async function* run(input: PlanInput, context: Context): AsyncGenerator<R
         notes: [
           "how often the run exits with 14, with the 95 % interval: after a test that passed no longer does, or in half of its runs; after all tests fall by 10 points; and with no change",
           baseline
-            ? "compared with the baseline; pass rates are drawn as its results make them likely"
+            ? `compared with the baseline and ${counted(history, "earlier run")}; pass rates are drawn as their results make them likely`
             : `assumes that one test always passes, the others in ${100 * rate} % of runs, and a baseline with as many repeats; --baseline uses results`,
           ...(isSearched ? neededNotes(needed, power) : []),
         ],
@@ -157,10 +159,10 @@ async function readCompared(
     }));
   const history = [];
   if (directory !== undefined)
-    for await (const { at, tests: all } of historyOf(directory, context))
+    for await (const { at, data: saved, tests: all } of historyOf(directory, context))
       history.push({
         at: at.toISOString(),
-        alarmed: false,
+        alarmed: valueAt(saved, "comparison.alarm") === true,
         tests: new Map(
           all.map(({ name, passes, runs }) => [name, { content: "", passes, runs }] as const),
         ),
@@ -168,7 +170,10 @@ async function readCompared(
   return { before, baselineAt: String(data["at"] ?? ""), history };
 }
 
-/** Simulates each suite after each change until the time is over; how often each was red, of so many draws. */
+/**
+ * Simulates each suite after each change until the time is over: how often each was red, of so many draws, and how many
+ * runs of the history were used.
+ */
 async function simulated(suites: readonly PlannedSuite[], context: Context) {
   const { host, progress } = context;
   const rows = suites.map((suite) => ({ suite, red: { dead: 0, half: 0, fall: 0, none: 0 } }));
@@ -178,12 +183,16 @@ async function simulated(suites: readonly PlannedSuite[], context: Context) {
     return draws < LEAST || (draws < MOST && took > 0 && took < LASTS);
   };
   let draws = 0;
+  let history = 0;
   for (; hasTime(draws); draws++) {
     for (const { suite, red } of rows)
-      for (const change of changeNames)
-        if (isRed(suite, change, SAMPLE_SEED + draws)) red[change]++;
+      for (const change of changeNames) {
+        const found = simulateChange(suite, change, SAMPLE_SEED + draws);
+        if (found.isRed) red[change]++;
+        ({ history } = found);
+      }
     progress({ done: draws + 1, total: Math.max(LEAST, draws + 1), unit: "draws" });
     await context.pause(0);
   }
-  return { draws, red: rows.map(({ red }) => red) };
+  return { draws, red: rows.map(({ red }) => red), history };
 }

@@ -30,8 +30,11 @@ export type AppChange = keyof typeof changes;
 /** The names of all changes. */
 export const changeNames = Object.keys(changes) as readonly AppChange[];
 
-/** Simulates a run after a change; whether the command exits with 14. The same seed gives the same answer. */
-export function isRed(suite: PlannedSuite, change: AppChange, seed: number): boolean {
+/**
+ * Simulates a run after a change: whether the command exits with 14, and how many runs of the history counted. The same
+ * seed gives the same answer.
+ */
+export function simulateChange(suite: PlannedSuite, change: AppChange, seed: number) {
   const random = seededRandom(seed);
   const { baseline, tests, repeat } = suite;
   const { rates, one } = baseline ? knownRates(suite, baseline, random) : assumedRates(suite);
@@ -39,7 +42,8 @@ export function isRed(suite: PlannedSuite, change: AppChange, seed: number): boo
   const compared = baseline ?? { before: before(), baselineAt: "", history: [] };
   const now = rates.map((rate, index) => changes[change](rate, index === one));
   const verdict = simulateGate({ ...suite, ...compared }, drawByRates(now, random));
-  return exitOf(verdict, { allowRemoved: true, strict: false }) === "gate";
+  const exit = exitOf(verdict, { allowRemoved: true, strict: false });
+  return { isRed: exit === "gate", history: verdict.history };
 }
 
 /** Without results: the first test always passes, so that it can change. */

@@ -1,2 +1,2 @@
-export { changeNames, isRed } from "./chances.ts";
+export { changeNames, simulateChange } from "./chances.ts";
 export type { AppChange, PlannedSuite } from "./chances.ts";
