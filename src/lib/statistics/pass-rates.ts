@@ -33,6 +33,23 @@ export function passRate(passes: number, runs: number): PassRate | null {
   return { rate, low: Math.max(0, center - half), high: Math.min(1, center + half) };
 }
 
+/**
+ * The share of passes of all tests together. Runs of one test are alike, so its interval is that of as many independent
+ * runs as have the variance between the tests, and of as many as there are tests where that is nothing (N. Dean and
+ * M. Pagano, "Evaluating confidence interval methods for binomial proportions in clustered surveys", 2015). Null without
+ * runs.
+ */
+export function totalRate(tests: readonly Passes[]): PassRate | null {
+  const judged = tests.filter(({ runs }) => runs > 0);
+  const { passes, runs } = totalPasses(judged);
+  if (runs === 0) return null;
+  const [rate, count] = [passes / runs, judged.length];
+  const squares = sum(judged.map((test) => (test.passes - rate * test.runs) ** 2));
+  const variance = (squares / runs ** 2) * (count / Math.max(1, count - 1));
+  const effective = variance > 0 ? Math.min(runs, (rate * (1 - rate)) / variance) : count;
+  return passRate(rate * effective, effective);
+}
+
 /** `77–97 %`: the interval that holds the true share. */
 export function intervalText({ low, high }: Interval): string {
   const percent = (share: number) => Math.round(share * 100);

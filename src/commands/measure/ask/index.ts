@@ -12,6 +12,7 @@ import type { RunOutcome } from "../../../runs/outcome.ts";
 import { citedChunks, RunTrace } from "../../../runs/trace.ts";
 import type { CitedChunk } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { versionIn } from "../../task/read-server.ts";
 import { isChatMode } from "../../wf/app/index.ts";
 import { runFields, traceEvents } from "../../wf/expect/index.ts";
 import { followDisplayed } from "../../wf/follow/index.ts";
@@ -62,7 +63,11 @@ export async function openApp(
   common: Context,
 ) {
   const context = common.with({ app, user });
-  const { mode = "", name = "" } = await context.api.call(getAppInfo, {});
+  let serverVersion: string | undefined;
+  const onHeaders = (headers: Readonly<Record<string, string | undefined>>) => {
+    serverVersion = versionIn(headers["x-version"]);
+  };
+  const { mode = "", name = "" } = await context.api.call(getAppInfo, {}, { onHeaders });
   const isChat = isChatMode(mode);
   if (version !== undefined && mode !== "workflow" && mode !== "advanced-chat")
     throw usage(
@@ -94,6 +99,8 @@ export async function openApp(
     mode,
     isChat,
     context,
+    /** Undefined if the server does not tell. */
+    serverVersion,
     /** Asks, as an asker does. */
     async send(question: Question, conversation?: string): Promise<SuiteAnswer> {
       // A continued conversation would hold the question twice.

@@ -1,3 +1,4 @@
+export { testContent } from "./content.ts";
 export { checkKinds, usualSimilarity } from "./keys.ts";
 export type { CheckKind, CompareMode } from "./keys.ts";
 export { rowsInFile } from "./read-rows.ts";

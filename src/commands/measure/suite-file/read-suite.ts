@@ -111,6 +111,7 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
 const passRuleOf = ({ rate, lower_bound }: Partial<SuiteValues> = {}) => ({
   rate: rate ?? (lower_bound === undefined ? 1 : 0),
   lower_bound: lower_bound ?? 0,
+  stated: rate !== undefined,
 });
 
 function quarantineOf(values: SuiteValues | undefined) {

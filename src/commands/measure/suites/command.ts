@@ -50,7 +50,7 @@ export const testRunParams = {
     range: [1, 1_000_000],
   }),
   repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
-  confirm: local.integer("How often a test that fails is asked again (default 5)", {
+  confirm: local.integer("How often a test that passes less often is asked again (default 6)", {
     range: [0, 1000],
   }),
   against: local.text("Compare with this application, version or profile:NAME, asked in turn", {
@@ -76,7 +76,7 @@ export const testRun = task({
   meant: ["evaluate", "eval"],
   summary: "Run suites of tests against applications",
   about:
-    "A suite has tests: questions to an application and what is expected of the answers. Its keys:\n`wf test schema`, `wf help conditions`. --app is the application for suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline or --against\nit exits with 14 if the suite as a whole or a test passes less often than chance explains, or a test\nis gone. Tests that fail now and passed before are run again first.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and never asks again what\nhas a recorded answer. -o jsonl prints each result as soon as it is known.",
+    "A suite has tests: questions to an application and what is expected of the answers. Its keys:\n`wf test schema`, `wf help conditions`. --app is the application for suites that name none.\n\nExits with 14 if a test failed, otherwise with 10 if one could not be judged. With --baseline,\ntests that pass less often are asked again first; it exits with 14 if a test broke, misses every\ntime, or is gone, if a new one fails, or if the suite is worse: `wf help verdicts`.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and never asks again what\nhas a recorded answer. -o jsonl prints each result as soon as it is known.",
   parallel: true,
   params: testRunParams,
   namesFiles: true,

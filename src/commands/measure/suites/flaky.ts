@@ -7,7 +7,7 @@ import { left, literal, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Tone } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { testFlakyParams } from "./command.ts";
-import { isJudged } from "./results.ts";
+import { isJudged } from "./runs/index.ts";
 import { historyOf } from "./saved-results.ts";
 import type { DatedResults } from "./saved-results.ts";
 import { intervalText, passRate } from "../../../lib/statistics/pass-rates.ts";

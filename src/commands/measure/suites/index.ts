@@ -1,4 +1,3 @@
+export { isJudged, questionsIn, questionsOf } from "./runs/index.ts";
+export type { TestResult } from "./runs/index.ts";
 export { readSavedResults } from "./saved-results.ts";
-export { isJudged } from "./results.ts";
-export type { TestResult } from "./results.ts";
-export { questionsIn, questionsOf } from "./run-tests.ts";

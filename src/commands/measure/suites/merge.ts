@@ -9,7 +9,7 @@ import type { Context } from "../../task/command-spec.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { testMergeParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
-import type { TestResult } from "./results.ts";
+import type { TestResult } from "./runs/index.ts";
 import { haveTexts, notResults, readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
 
@@ -38,7 +38,9 @@ export async function* run(
   const stopped = inOrder.find((each) => each.stopped)?.stopped;
   const selection = { ...first.selection, shard: null };
   const old = first.old && interleaved(inOrder.map((each) => each.old ?? []));
-  yield* conclude({ tests, old, selection, skipped: first.skipped, stopped });
+  const { skipped, at, serverVersion } = first;
+  const known = { skipped, stopped, at, serverVersion };
+  yield* conclude({ tests, old, selection, ...known, isMerge: true });
 }
 
 /** The shards in their order. Throws usage if they are not all those of one run. */
@@ -105,7 +107,7 @@ function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
 }
 
 /** Throws usage for a file that --save has not written as it is. */
-function savedShard({ file, data, selection, tests, old }: SavedResults) {
+function savedShard({ file, data, selection, tests, old, at, serverVersion }: SavedResults) {
   const { suites, only, repeat, server, skipped_tests, stopped } = data;
   const isWhole =
     haveTexts(suites, "name", "sha256") &&
@@ -117,6 +119,8 @@ function savedShard({ file, data, selection, tests, old }: SavedResults) {
   if (!isWhole || !shard) throw notResults(file);
   return {
     file,
+    at,
+    serverVersion,
     shard,
     selection: { ...selection, shard },
     skipped: skipped_tests,

@@ -1,6 +1,5 @@
 import type { Input } from "../../../operations/operation.ts";
 import { usage } from "../../../errors.ts";
-import { valueAt } from "../../../lib/json.ts";
 import { SAMPLE_SEED } from "../../../lib/statistics/intervals.ts";
 import { passRate } from "../../../lib/statistics/pass-rates.ts";
 import type { PassRate } from "../../../lib/statistics/pass-rates.ts";
@@ -9,12 +8,12 @@ import { right } from "../../../output/report-model.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readSuite } from "../suite-file/index.ts";
+import { readHistory } from "./baseline.ts";
 import type { testPlanParams } from "./command.ts";
 import { changeNames, simulateChange } from "./gate/index.ts";
 import type { AppChange, PlannedSuite } from "./gate/index.ts";
-import { testNameOf } from "./plan-runs.ts";
-import { historyOf, readSavedResults } from "./saved-results.ts";
-import { isJudged } from "./results.ts";
+import { isJudged, testNameOf } from "./runs/index.ts";
+import { readSavedResults } from "./saved-results.ts";
 
 type PlanInput = Input<typeof testPlanParams>;
 
@@ -139,7 +138,7 @@ async function readCompared(
 ): Promise<PlannedSuite["baseline"]> {
   if (file === undefined && directory !== undefined) throw usage("--history requires --baseline");
   if (file === undefined) return undefined;
-  const { data, tests } = await readSavedResults("--baseline ", file, context.host);
+  const { at, tests } = await readSavedResults("--baseline ", file, context.host);
   const before = tests
     .filter(({ name }) => names.has(name))
     .map(({ name, results }) => ({
@@ -157,17 +156,15 @@ async function readCompared(
           : [],
       ),
     }));
-  const history = [];
-  if (directory !== undefined)
-    for await (const { at, data: saved, tests: all } of historyOf(directory, context))
-      history.push({
-        at: at.toISOString(),
-        alarmed: valueAt(saved, "comparison.alarm") === true,
-        tests: new Map(
-          all.map(({ name, passes, runs }) => [name, { content: "", passes, runs }] as const),
-        ),
-      });
-  return { before, baselineAt: String(data["at"] ?? ""), history };
+  const earlier = directory === undefined ? [] : await readHistory(directory, context);
+  const history = earlier.map(({ at, alarmed, tests: all }) => ({
+    at: at.toISOString(),
+    alarmed,
+    tests: new Map(
+      all.map(({ name, passes, runs }) => [name, { content: "", passes, runs }] as const),
+    ),
+  }));
+  return { before, baselineAt: at?.toISOString() ?? "", history };
 }
 
 /**

@@ -1,27 +1,38 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, signalKinds, usage } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted, firstNames } from "../../../lib/text.ts";
+import { sum } from "../../../lib/numbers.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context, Ending } from "../../task/command-spec.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import { warnOfJudges } from "./answers/index.ts";
-import type { TestRun } from "./answers/index.ts";
+import type { TestRun, TestSelection } from "./answers/index.ts";
 import type { testRunParams } from "./command.ts";
-import { doubtfulTests } from "./comparison.ts";
-import { prepareConclusion } from "./conclude.ts";
-import { openKeeper } from "./keep-recordings.ts";
-import type { Keeper } from "./keep-recordings.ts";
-import { planRuns, readSelected, testNameOf } from "./plan-runs.ts";
-import type { PlannedRun, RunPlan, SelectedSuites } from "./plan-runs.ts";
-import { isExcused, TestBoard, testResults } from "./results.ts";
-import { openRunJournal } from "./run-journal.ts";
-import type { RunJournal } from "./run-journal.ts";
-import { runTest, testNotRun } from "./run-tests.ts";
+import { askAgain, askBothAgain } from "./ask-again.ts";
+import type { Ask, AskingAgain, RunsEnd } from "./ask-again.ts";
+import { prepareConclusion, gateRulesOf } from "./conclude.ts";
+import type { Baseline } from "./baseline.ts";
+import type { Compared } from "./gate-input.ts";
+import { findsDeadTest, mostFresh } from "./gate/index.ts";
+import type { GateRules } from "./gate/index.ts";
+import {
+  isExcused,
+  openKeeper,
+  openRunJournal,
+  planRuns,
+  readSelected,
+  runTest,
+  TestBoard,
+  testNameOf,
+  testNotRun,
+  testResults,
+} from "./runs/index.ts";
+import type { Keeper, PlannedRun, RunJournal, RunPlan, SelectedSuites } from "./runs/index.ts";
 import { readFailedTests } from "./saved-results.ts";
-import type { SavedResults } from "./saved-results.ts";
-import { openReuse } from "./score.ts";
+import { judgedByNow, openReuse } from "./score.ts";
 import type { Reuse } from "./score.ts";
 
 type TestRunInput = Input<typeof testRunParams>;
@@ -50,29 +61,38 @@ export async function* run(
   }
   const { keep, keep_to: keepTo, redact } = input;
   const { suites: _, server: __, ...chosen } = selection;
-  const { shard, confirm, against } = selection;
   const { user } = context.options.flags;
   // Which tests are asked again depends on the baseline.
-  const before = baseline?.tests.map(({ name, passes, runs }) => [name, passes, runs]);
-  const values = [chosen, user, keep, keepTo, redact, before];
+  const values = [chosen, user, keep, keepTo, redact, baseline?.sha256];
   const journal = await openRunJournal(plan.runs, values, context);
   try {
     await noticeResumed(plan.runs, journal, context);
+    if (baseline) await noticeOfRules(plan, baseline, gateRulesOf(selection, input).rules, context);
     const { fail_fast: failFast = false } = input;
     const reuse = input.reuse === undefined ? undefined : await openReuse(input.reuse, context);
-    const how = { start: startIn(shard), failFast, journal, keeper, reuse };
-    const first = yield* runAll(plan.runs, how, context);
+    const how = { start: startIn(selection.shard), failFast, journal, keeper, reuse };
+    const board = new TestBoard(plan.runs, context.host.elapsed);
+    yield board;
+    const first = yield* runAll(plan.runs, board, how, context);
+    const judged = baseline && (await judgedByNow(baseline.tests, plan.runs));
+    const before = baseline && judged && { ...baseline, ...judged };
+    const ask: Ask = (runs, shown) => runAll(runs, shown, { ...how, failFast: false }, context);
     const left = new Set(skipped.map(testNameOf));
-    const more = yield* runAgain(plan, { first, confirm, baseline, left }, how, context);
-    const runs = [...first.runs, ...more.runs];
+    const again = { plan, ask, context };
+    const compared = before && {
+      ...gateRulesOf(selection, input),
+      baseline: before,
+      skipped: left,
+    };
+    const { runs, stopped } = yield* withRunsAgain(first, compared, selection, again);
     if (reuse) await context.notice(`reused ${reuse.taken} of ${counted(runs.length, "answer")}`);
-    const { stopped } = more;
     if (stopped) await explainStop(stopped, runs, journal, context);
     const tests = testResults(runs.filter(({ side }) => side === "new"));
-    const old = against === null ? undefined : testResults(runs.filter(isOld));
+    const old = selection.against === null ? undefined : testResults(runs.filter(isOld));
     // Until its files are written, the same command asks nothing again.
     const forget = stopped ? undefined : journal.remove;
-    yield* conclude({ tests, old, selection, skipped, stopped }, forget);
+    const { serverVersion } = plan;
+    yield* conclude({ tests, old, selection, skipped, stopped, before, serverVersion }, forget);
     if (keeper?.problem) throw keeper.problem;
     return { success: "" }; // the report says how many passed
   } finally {
@@ -82,33 +102,16 @@ export async function* run(
 
 const isOld = ({ side }: TestRun): boolean => side === "old";
 
-/** Asks the tests again that miss what they passed before; `first` are the runs so far. */
-async function* runAgain(
-  plan: RunPlan,
-  {
-    first,
-    confirm,
-    baseline,
-    left,
-  }: {
-    readonly first: RunsEnd;
-    readonly confirm: number | null;
-    readonly baseline: SavedResults | undefined;
-    readonly left: ReadonlySet<string>;
-  },
-  how: RunnerOptions,
-  context: Context,
+/** The runs, and those of tests that are asked again. */
+async function* withRunsAgain(
+  first: RunsEnd,
+  compared: Omit<Compared, "tests"> | undefined,
+  { confirm, against }: TestSelection,
+  again: AskingAgain,
 ): AsyncGenerator<ReportStep, RunsEnd> {
-  const none = { runs: [], stopped: first.stopped };
-  if (!confirm || first.stopped || context.options.dryRun) return none;
-  const now = testResults(first.runs.filter((run) => !isOld(run)));
-  const before = baseline?.tests ?? testResults(first.runs.filter(isOld));
-  const names = doubtfulTests(now, { tests: before, skipped: left });
-  if (names.size === 0) return none;
-  await context.notice(
-    `asking ${counted(names.size, "test")} again, ${counted(confirm, "time")} each: ${firstNames([...names])}`,
-  );
-  return yield* runAll(plan.again(names, confirm), { ...how, failFast: false }, context);
+  if (!confirm || first.stopped || again.context.options.dryRun) return first;
+  if (against !== null) return yield* askBothAgain(first, confirm, again);
+  return compared ? yield* askAgain(first, compared, again) : first;
 }
 
 /** The tests of the command line. Throws usage if there are none, unless the shard has none. */
@@ -168,6 +171,32 @@ async function noticeResumed(
   );
 }
 
+/** What the rules of a comparison mean for this run: how much they ask at most, and whether they can find a dead test. */
+async function noticeOfRules(
+  { runs }: RunPlan,
+  { tests }: Baseline,
+  rules: GateRules,
+  { notice, options }: Context,
+): Promise<void> {
+  const repeats = [...groupBy(runs, testNameOfRun).values()].map(({ length }) => length);
+  const again = rules.confirm > 0 ? mostFresh(rules) : 0;
+  if (options.dryRun) {
+    const most = sum(repeats.map((count) => 2 * count + again));
+    await notice(
+      `asks ${counted(runs.length, "run")}, and at most ${most}: tests that miss are asked up to ${again} times more, and once more after errors`,
+    );
+  }
+  const known = tests.map((test) => test.runs).filter((count) => count > 0);
+  const fewest = { before: Math.min(...known), now: Math.min(...repeats) };
+  if (known.length > 0 && !findsDeadTest(fewest.before, fewest.now, rules))
+    await notice(
+      `warning: with --level ${rules.level}, --confirm ${rules.confirm} and ${counted(fewest.before, "run")} of a test in the baseline, a test that never passes any more cannot be called broken; a baseline with --repeat 5 can`,
+    );
+}
+
+const testNameOfRun = ({ suite, test }: PlannedRun): string =>
+  testNameOf({ suite: suite.name, test: test.name });
+
 const signals: ReadonlySet<string> = new Set(Object.values(signalKinds));
 
 /** Says how to continue. Throws the error if nothing can be reported. */
@@ -186,14 +215,8 @@ async function explainStop(
   if (signals.has(error.kind) || !isReported) throw error;
 }
 
-/** How often a test is asked again that misses what it passed. */
-const DEFAULT_CONFIRM = 5;
-
-/** What became of runs, and what ended them before all were carried out. */
-interface RunsEnd {
-  readonly runs: readonly TestRun[];
-  readonly stopped: CliError | undefined;
-}
+/** How often a test is asked again that passes less often. */
+const DEFAULT_CONFIRM = 6;
 
 /** How runs of tests are carried out. */
 interface RunnerOptions {
@@ -206,12 +229,13 @@ interface RunnerOptions {
 }
 
 /**
- * Carries out runs of tests, several at a time, and yields their results in the order of the plan, each
+ * Carries out runs of tests, several at a time, shows them on a board and yields their results in the order of the plan, each
  * as soon as those before it are there. Returns them with the error that every further question would
  * have met, which is not thrown.
  */
 async function* runAll(
   planned: readonly PlannedRun[],
+  board: TestBoard,
   { start, failFast, journal, keeper, reuse }: RunnerOptions,
   context: Context,
 ): AsyncGenerator<ReportStep, RunsEnd> {
@@ -240,8 +264,6 @@ async function* runAll(
       return testNotRun(run);
     }
   };
-  const board = new TestBoard(planned, context.host.elapsed);
-  yield board;
   const limiter = context.api.limitConcurrency({ start });
   const results = mapConcurrent(planned, limiter, async (run) => {
     board.start(run);

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
@@ -8,20 +9,31 @@ import { counted, firstNames } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutput, readInput, writeOutput } from "../../task/files.ts";
 import { statuses, storedRun, storedSelection } from "./answers/index.ts";
-import { testResult } from "./results.ts";
-import type { TestResult } from "./results.ts";
+import { testResult } from "./runs/index.ts";
+import type { TestResult } from "./runs/index.ts";
+
+/** Hexadecimal digits of the hash of a file of results. */
+const HASH_DIGITS = 12;
 
 /** The content of a file that --save has written. */
 export type SavedResults = Awaited<ReturnType<typeof readSavedResults>>;
 
 /** Reads a file of --save. Throws `usage` for one that cannot be read, or is not the result of a run of tests. */
 export async function readSavedResults(label: string, file: string, host: Host) {
-  const data = tryParseJson(new TextDecoder().decode(await readInput(file, host, label)));
+  const bytes = await readInput(file, host, label);
+  const data = tryParseJson(new TextDecoder().decode(bytes));
   if (!isObject(data) || data["wf_test"] !== 1) throw notResults(file);
-  const { tests, old = null } = data;
+  const { tests, old = null, at } = data;
+  const time = new Date(typeof at === "string" ? at : Number.NaN);
   return {
     file,
     data,
+    /** Of the file, as a baseline shows it. */
+    sha256: createHash("sha256").update(bytes).digest("hex").slice(0, HASH_DIGITS),
+    /** When the tests ended; undefined in files of version 0.2.0. */
+    at: Number.isNaN(time.getTime()) ? undefined : time,
+    /** As the server told; null if it did not. */
+    serverVersion: typeof data["server_version"] === "string" ? data["server_version"] : null,
     selection: storedSelection(data),
     tests: savedTests(tests, file),
     /** The same tests of what --against named. */
@@ -116,9 +128,8 @@ async function datedResults(
   host: HistoryContext["host"],
 ): Promise<DatedResults | undefined> {
   try {
-    const saved = await readSavedResults("--history ", path, host);
-    const at = new Date(String(saved.data["at"]));
-    return Number.isNaN(at.getTime()) ? undefined : { ...saved, at };
+    const { at, ...saved } = await readSavedResults("--history ", path, host);
+    return at && { ...saved, at };
   } catch (error) {
     if (error instanceof CliError && error.kind === "usage") return undefined;
     throw error;

@@ -19,13 +19,20 @@ import {
 import type { SuiteAnswer, TestRun, TurnCheck } from "./answers/index.ts";
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
-import { judgesOf } from "../suite-file/index.ts";
+import { testContent, judgesOf } from "../suite-file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../suite-file/index.ts";
-import { readSelected } from "./plan-runs.ts";
-import type { PlannedRun } from "./plan-runs.ts";
-import { testResults } from "./results.ts";
-import type { TestResult } from "./results.ts";
-import { askedTurn, checkLimits, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";
+import {
+  askedTurn,
+  checkLimits,
+  judgedChecks,
+  questionsIn,
+  questionsOf,
+  readSelected,
+  testNameOf,
+  testResult,
+  testResults,
+} from "./runs/index.ts";
+import type { PlannedRun, TestResult } from "./runs/index.ts";
 import { readSavedResults } from "./saved-results.ts";
 
 /** A stored run of a test, and what its answers are checked with. */
@@ -68,7 +75,9 @@ export async function* run(
   const left = [...selected.skipped, ...skipped];
   const { selection } = selected;
   const tests = testResults(scored);
-  yield* conclude({ tests, old: undefined, selection, skipped: left, stopped: undefined });
+  const { at, serverVersion } = saved;
+  const whole = { old: undefined, stopped: undefined };
+  yield* conclude({ tests, ...whole, selection, skipped: left, at, serverVersion });
 }
 
 function withoutAnswers(file: string, suites: readonly Suite[]): CliError {
@@ -112,6 +121,7 @@ export async function judgedAgain({
     suite: suite.name,
     path: suite.path,
     test: test.name,
+    content: testContent(test),
     reused: true,
     pass: test.pass,
     quarantine: test.quarantine ?? null,
@@ -189,6 +199,43 @@ function storedSearch({ search, context }: SuiteTest, stored: TestRun) {
   return { checks, chunks, nameOf, error: why === undefined ? null : again(why) };
 }
 
+/**
+ * Tests of a baseline; those whose expectations were edited since have the results of their stored answers by what is
+ * expected now, where that can be judged. `edited` names them. Throws as the checks of an answer do.
+ */
+export async function judgedByNow(
+  tests: readonly TestResult[],
+  planned: readonly PlannedRun[],
+): Promise<{ readonly tests: readonly TestResult[]; readonly edited: readonly string[] }> {
+  const byName = new Map(planned.map((run) => [nameOf(run), run]));
+  const judged: TestResult[] = [];
+  const edited: string[] = [];
+  for (const before of tests) {
+    const now = byName.get(before.name);
+    const runs = now && isEdited(before, now) ? await runsJudgedBy(now, before) : [];
+    const isJudged = runs.length > 0 && runs.every(({ error }) => error === null);
+    if (isJudged) edited.push(before.name);
+    judged.push(isJudged ? { ...before, ...testResult(before.name, runs) } : before);
+  }
+  return { tests: judged, edited };
+}
+
+const nameOf = ({ suite, test }: PlannedRun): string =>
+  testNameOf({ suite: suite.name, test: test.name });
+
+function isEdited({ results: [run] }: TestResult, now: PlannedRun): boolean {
+  const { content = null } = run ?? {};
+  return content !== null && content !== now.content && now.test.turns.length > 0;
+}
+
+async function runsJudgedBy(now: PlannedRun, { results }: TestResult): Promise<TestRun[]> {
+  const runs: TestRun[] = [];
+  for (const stored of results)
+    if (!stored.confirms && stored.status !== "error")
+      runs.push(await judgedAgain({ ...now, stored }));
+  return runs;
+}
+
 /** Takes the answers of an earlier run instead of asking, each at most once. */
 export type Reuse = Awaited<ReturnType<typeof openReuse>>;
 
@@ -214,7 +261,7 @@ export async function openReuse(file: string, context: Context) {
       const run = await judgedAgain({ stored: next, suite, test, checkAnswer });
       if (run.error !== null || run.status === "not run") return undefined;
       taken++;
-      return { ...run, repeat, side: "new", confirms: false };
+      return { ...run, repeat, side: "new", confirms: false, second_look: false };
     },
     /** How many answers were taken. */
     get taken() {

@@ -13,11 +13,14 @@ import type {
   Tile,
 } from "../../../output/report-model.ts";
 import type { TestRun } from "./answers/index.ts";
+import { namesOf } from "./comparison.ts";
+import type { Verdict } from "./comparison.ts";
 import { observations, testHistories } from "./flaky.ts";
 import type { TestHistory } from "./flaky.ts";
-import type { TestResult } from "./results.ts";
-import { notable, notesOf, passedText, rowsOf, testColumns, testTable } from "./suite-report.ts";
-import type { SuiteRun, TestRow } from "./suite-report.ts";
+import type { TestResult } from "./runs/index.ts";
+import { notable, notesOf, rowsOf, testColumns, testTable, headingOf } from "./suite-report.ts";
+import type { TestRow } from "./suite-report.ts";
+import type { SuiteRun } from "./suite-run.ts";
 import { testDetails } from "./test-details.ts";
 
 /** The page of a run of suites: its figures, the course of its history, and the tests, those that failed first. */
@@ -32,26 +35,27 @@ export async function suitePage(run: SuiteRun): Promise<ReportPage> {
   };
 }
 
-const namesOf = (names: readonly (string | null)[]): string | null =>
+const listOf = (names: readonly (string | null)[]): string | null =>
   [...new Set(names)].filter((name) => name !== null).join(", ") || null;
 
 function factsOf({ selection, tests, baseline }: SuiteRun, runs: readonly TestRun[]) {
   const { server, repeat, suites } = selection;
   return {
-    application: namesOf(runs.map(({ app }) => app)),
+    application: listOf(runs.map(({ app }) => app)),
     server: server === "" ? null : server,
-    [suites.length === 1 ? "suite" : "suites"]: namesOf(tests.map(({ suite }) => suite)),
-    file: namesOf(tests.map(({ path }) => path)),
+    [suites.length === 1 ? "suite" : "suites"]: listOf(tests.map(({ suite }) => suite)),
+    file: listOf(tests.map(({ path }) => path)),
     repeats: repeat > 1 ? String(repeat) : null,
     "compared with": baseline?.file ?? null,
   };
 }
 
 /** How the tests ended, and what a comparison says about them. */
-function testTiles({ tests, skipped, baseline }: SuiteRun): Tile[] {
+function testTiles({ tests, skipped, compared }: SuiteRun): Tile[] {
   const count = (wanted: TestResult["status"]) =>
     tests.filter(({ status }) => status === wanted).length;
-  const broken = baseline?.compared.tests.filter(({ verdict }) => verdict === "broken").length;
+  const verdicts = (...wanted: readonly Verdict[]) =>
+    compared ? namesOf(compared, ...wanted).length : 0;
   const tile = (label: string, number: number, tone: Tile["tone"]): Tile[] =>
     number > 0 ? [{ label, value: groupDigits(number), tone }] : [];
   const passed = count("passed");
@@ -66,7 +70,8 @@ function testTiles({ tests, skipped, baseline }: SuiteRun): Tile[] {
     ...tile("could not be judged", count("error"), "bad"),
     ...tile("not run", count("not run"), "warn"),
     ...tile("skipped", skipped.length, "dim"),
-    ...tile("broken since the baseline", broken ?? 0, "bad"),
+    ...tile("broken since the baseline", verdicts("broken", "fails"), "bad"),
+    ...tile("inconclusive", verdicts("inconclusive"), "warn"),
   ];
 }
 
@@ -108,7 +113,7 @@ function historiesOf(run: SuiteRun): ReadonlyMap<string, TestHistory> {
 function historyPlots(run: SuiteRun): Plot[] {
   const names = new Set(run.tests.map(({ name }) => name));
   const appsOf = (tests: readonly TestResult[]) =>
-    namesOf(tests.flatMap(({ results }) => results.map(({ app }) => app)).toSorted());
+    listOf(tests.flatMap(({ results }) => results.map(({ app }) => app)).toSorted());
   const apps = appsOf(run.tests);
   const points = [...run.history, run]
     .filter(({ selection }) => selection.server === run.selection.server)
@@ -174,7 +179,7 @@ function testsSection(
   };
   const isFlaky = ({ name }: TestResult) => histories.get(name)?.verdict === "flaky";
   return {
-    title: passedText(run.tests),
+    title: headingOf(run),
     ...testTable([...columns, history], rows),
     notes: [
       ...notesOf(run),

@@ -2,46 +2,37 @@ import { sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Heading, Report, Section, Tone } from "../../../output/report-model.ts";
-import { comparisonNotes, neededFor } from "./comparison.ts";
-import type { SuiteComparison, TestComparison, Verdict } from "./comparison.ts";
-import { problemsOf } from "./results.ts";
-import type { SuiteOutcome, TestResult } from "./results.ts";
-import { overBudget } from "./run-tests.ts";
-import type { DatedResults } from "./saved-results.ts";
-import { intervalText } from "../../../lib/statistics/pass-rates.ts";
+import type { SuiteComparison, TestComparison } from "./comparison.ts";
+import { overBudget, problemsOf } from "./runs/index.ts";
+import type { TestResult } from "./runs/index.ts";
+import type { SuiteRun } from "./suite-run.ts";
+import { intervalText, totalRate } from "../../../lib/statistics/pass-rates.ts";
 import type { Passes } from "../../../lib/statistics/pass-rates.ts";
-
-/** What is reported about a run of suites. */
-export interface SuiteRun extends SuiteOutcome {
-  readonly level: number;
-  /** What is said about tests in quarantine. */
-  readonly notes: readonly string[];
-  readonly baseline: { readonly file: string; readonly compared: SuiteComparison } | undefined;
-  /** What is known of the calibrations of judges. */
-  readonly judges: readonly string[];
-  /** Earlier results of --history, in the order of time. */
-  readonly history: readonly DatedResults[];
-  /** When the tests ended. */
-  readonly at: Date;
-}
+import { version } from "../../../lib/version.ts";
+import { comparisonNotes, headlineOf, totalText, verdictLines } from "./verdict-text.ts";
 
 /** The tests as a table, what failed below it, and all of it as JSON. */
 export function suiteReport(run: SuiteRun): Report {
   const failures = failureSection(run.tests);
+  const below = failures ? [failures] : [];
+  const short = screenOf(run);
   return {
     data: suiteData(run),
     title: "Test report",
-    sections: [testSection(run), ...(failures ? [failures] : [])],
-    ending: [noTable, endingSection(run)],
+    sections: [testSection(run), ...below],
+    ...(run.compared ? { screen: [short, ...below] } : {}),
+    ending: [noTable, short],
     brief: briefSections(run),
   };
 }
 
 function suiteData(run: SuiteRun) {
-  const { selection, skipped, stopped, level, baseline, old, judges } = run;
-  const { tests: _, ...compared } = baseline?.compared ?? { tests: [] };
+  const { selection, skipped, stopped, level, baseline, old, judges, compared } = run;
   return {
     wf_test: 1,
+    at: run.at.toISOString(),
+    program: version,
+    server_version: run.serverVersion ?? null,
     ...selection,
     level,
     baseline: baseline?.file ?? null,
@@ -52,14 +43,37 @@ function suiteData(run: SuiteRun) {
       ...test,
       verdict: each?.verdict ?? null,
       p: each?.p ?? null,
+      limit: each?.limit ?? null,
+      e: each?.e ?? null,
       before: each?.before ?? null,
       renamed: each?.renamed ?? null,
     })),
     old: old ?? null,
-    comparison: baseline
-      ? { ...compared, needed: neededFor(baseline.compared, level) ?? null }
-      : null,
+    rate: totalRate(run.tests),
+    comparison: compared ? comparisonData(run, compared) : null,
     judges,
+  };
+}
+
+function comparisonData({ baseline, isAlarm }: SuiteRun, compared: SuiteComparison) {
+  const { tests: _, gate, suite, ...others } = compared;
+  return {
+    ...suite,
+    ...others,
+    alarm: isAlarm,
+    /** Tests that were asked again, with the fresh runs of each. */
+    asked_again: compared.tests.flatMap(({ name, fresh }) =>
+      fresh && fresh.runs > 0 ? [{ name, runs: fresh.runs }] : [],
+    ),
+    cached: gate?.cached ?? null,
+    history: gate ? { used: gate.history, refused: gate.refused } : null,
+    baseline: baseline
+      ? {
+          sha256: baseline.sha256,
+          at: baseline.at?.toISOString() ?? null,
+          looks: baseline.looks ?? null,
+        }
+      : null,
   };
 }
 
@@ -69,20 +83,15 @@ const tones: Readonly<Record<string, Tone>> = {
   error: "bad",
   "not run": "dim",
   broken: "bad",
+  fails: "bad",
   fixed: "good",
-  changed: "warn",
-  undecided: "warn",
+  inconclusive: "warn",
   "passed again": "warn",
-  failing: "dim",
-  passes: "dim",
-  new: "dim",
+  varies: "warn",
+  "not judged": "bad",
 };
 
-const toned = (word: string, text = word): Cell => ({ text, tone: tones[word] ?? "dim" });
-
-/** A verdict in words. */
-export const verdictText = (verdict: Verdict): string =>
-  ({ undecided: "inconclusive", failing: "fails as before" })[String(verdict)] ?? verdict;
+const toned = (text: string): Cell => ({ text, tone: tones[text] ?? "dim" });
 
 /** A column of the table of tests, and whether these tests have it. */
 export type TestColumn = ReturnType<typeof column>;
@@ -96,12 +105,11 @@ const column = (heading: Heading, isShown: boolean, cell: (row: TestRow) => Cell
 const minor = (heading: Heading): Heading => ({ ...heading, minor: true });
 
 /** The columns that tell about tests, in order. */
-export function testColumns({ tests, baseline }: SuiteRun): TestColumn[] {
+export function testColumns({ tests, compared: comparison }: SuiteRun): TestColumn[] {
   const hasRepeats = tests.some(({ results }) => results.length > 1);
   const hasScores = tests.some(({ score }) => score !== null);
-  const compares = baseline !== undefined;
+  const compares = comparison !== undefined;
   const hasFresh = compares && tests.some(({ fresh }) => fresh);
-  const verdictCell = (verdict: Verdict) => toned(verdict, verdictText(verdict));
   return [
     column(left("result"), true, ({ test }) => toned(test.status)),
     column(literal("test"), true, ({ test }) => test.name),
@@ -115,7 +123,7 @@ export function testColumns({ tests, baseline }: SuiteRun): TestColumn[] {
     column(right("before"), compares, ({ compared }) => shareText(compared?.before)),
     column(right("again"), hasFresh, ({ test }) => shareText(test.fresh)),
     column(left("verdict"), compares, ({ compared }) =>
-      compared ? verdictCell(compared.verdict) : null,
+      compared ? toned(compared.verdict) : null,
     ),
   ];
 }
@@ -124,10 +132,16 @@ export function testColumns({ tests, baseline }: SuiteRun): TestColumn[] {
 export function testSection(run: SuiteRun, pick: (row: TestRow) => boolean = () => true): Section {
   const rows = rowsOf(run).filter(pick);
   return {
-    title: passedText(run.tests),
+    title: headingOf(run),
     ...testTable(testColumns(run), rows),
     notes: notesOf(run),
   };
+}
+
+/** `1 broken, 1 not judged; 37 of 40 tests passed` */
+export function headingOf({ tests, compared }: SuiteRun): string {
+  const headline = compared ? headlineOf(compared) : "";
+  return [...(headline === "" ? [] : [headline]), passedText(tests)].join("; ");
 }
 
 /** The table of the columns that are shown. */
@@ -150,8 +164,8 @@ export interface TestRow {
 }
 
 /** The tests of a run in order. */
-export function rowsOf({ tests, baseline }: SuiteRun): TestRow[] {
-  const byName = new Map(baseline?.compared.tests.map((each) => [each.name, each]));
+export function rowsOf({ tests, compared }: SuiteRun): TestRow[] {
+  const byName = new Map(compared?.tests.map((each) => [each.name, each]));
   return tests.map((test) => ({ test, compared: byName.get(test.name) }));
 }
 
@@ -161,19 +175,27 @@ export const passedText = (tests: readonly TestResult[]): string => {
   return `${passed} of ${counted(tests.length, "test")} passed`;
 };
 
-/** What is said about a run as a whole. */
+/** What is said about a run as a whole: first what must be read, then what it rests on. */
 export function notesOf(run: SuiteRun): string[] {
-  const { tests, selection, skipped, stopped, baseline, level, judges, notes } = run;
+  const { tests, judges, compared } = run;
+  return [
+    ...urgentNotes(run),
+    ...totalText(tests),
+    ...judgeNote(tests),
+    ...judges,
+    ...(compared ? comparisonNotes(run, compared) : []),
+  ];
+}
+
+function urgentNotes({ tests, selection, skipped, stopped, compared, notes }: SuiteRun): string[] {
   const notRun = tests.filter(({ status }) => status === "not run").length;
   return [
+    ...(compared ? verdictLines(compared) : []),
     ...(stopped ? [`ended early: ${stopped.message}`] : []),
     ...(notRun > 0 ? [`${counted(notRun, "test")} not run`] : []),
     ...(skipped.length > 0 ? [`${counted(skipped.length, "test")} skipped`] : []),
     ...notes,
-    ...judgeNote(tests),
-    ...judges,
     ...overBudget(tests, selection).map((text) => `over budget: ${text}`),
-    ...(baseline ? comparisonNotes(baseline.compared, level) : []),
   ];
 }
 
@@ -184,18 +206,26 @@ function judgeNote(tests: readonly TestResult[]): string[] {
   return tokens > 0 ? [`judges used ${counted(tokens, "token")}`] : [];
 }
 
+/** Verdicts that a reader looks at first. */
 export const notable: ReadonlySet<string> = new Set([
   "broken",
-  "undecided",
+  "fails",
+  "inconclusive",
   "passed again",
   "fixed",
-  "changed",
+  "not judged",
 ]);
 
-/** The end of the view in which a terminal has shown the tests: what only the baseline tells. */
-function endingSection(run: SuiteRun): Section {
-  const isNotable = ({ compared }: TestRow) => notable.has(compared?.verdict ?? "");
-  return withRows(testSection(run, isNotable));
+/** What a terminal shows of a comparison: what must be read, and where the rest is. */
+function screenOf(run: SuiteRun): Section {
+  const rest = run.compared
+    ? ["all tests and what this rests on: -o wide, -o html, -o json"]
+    : notesOf(run);
+  return {
+    ...noTable,
+    title: headingOf(run),
+    notes: [...(run.compared ? urgentNotes(run) : []), ...rest],
+  };
 }
 
 /** A section without a table if that would have no rows. */

@@ -4,8 +4,8 @@ import type { WordDiff } from "../../../lib/word-diff.ts";
 import { left, literal, right } from "../../../output/report-model.ts";
 import type { Cell, Detail } from "../../../output/report-model.ts";
 import type { AskedTurn, TestRun } from "./answers/index.ts";
-import { isJudged } from "./results.ts";
-import type { TestResult } from "./results.ts";
+import { isJudged } from "./runs/index.ts";
+import type { TestResult } from "./runs/index.ts";
 import { stringifyJson } from "../../../lib/json.ts";
 
 /** Different answers of a test that a page shows. */

@@ -11,7 +11,6 @@ export {
 } from "./check-chunks.ts";
 export { openChecker, sumOf, unjudgedBy } from "./check-answer.ts";
 export type { CheckAnswer } from "./check-answer.ts";
-export { compareWords } from "./compare-answer.ts";
 export type { Judgement } from "./judge.ts";
 export type { Searches } from "./check-chunks.ts";
 export { statuses, storedAnswer, storedRun, storedSelection } from "./stored-run.ts";

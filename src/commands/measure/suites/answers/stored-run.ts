@@ -95,9 +95,13 @@ const runReaders = {
   side: (value: unknown): "old" | "new" => (value === "old" ? "old" : "new"), // `old` is that of --against
   app: textIn, // as the server calls it; null if nothing is asked
   reused: flag, // whether the answers are those of an earlier run
-  confirms: flag, // whether the test was asked again because it had failed
+  content: textIn, // hash of question and expectations; null in files of version 0.2.0
+  confirms: flag, // whether the test was asked again, so that it is not among the planned runs
+  second_look: flag, // whether it was asked again with all others, to look at the suite once more
   annotated: flag, // whether an annotation reply was the answer
-  pass: (value: unknown) => readFields({ rate: numberOr(1), lower_bound: numberOr(0) }, value),
+  /** `stated`: the suite says a rate. */
+  pass: (value: unknown) =>
+    readFields({ rate: numberOr(1), lower_bound: numberOr(0), stated: flag }, value),
   status: (value: unknown) => statuses.find((status) => status === value) ?? "not run",
   checks: listOf<TurnCheck>(
     mapping({

@@ -29,10 +29,10 @@ export interface CountedPair {
 }
 
 /** Characters of an answer from which on a model that is asked twice hardly gives the same one. */
-const MIN_LENGTH = 40;
+export const MIN_LENGTH = 40;
 
 /** Runs of a history from which the difference between two times can be estimated. */
-const MIN_HISTORY = 5;
+export const MIN_HISTORY = 5;
 
 /** Passes among the runs that were judged. */
 export function passesOf(runs: readonly GateRun[]): Passes {
@@ -43,25 +43,34 @@ export function passesOf(runs: readonly GateRun[]): Passes {
 /** The share of passes. */
 export const rateOf = ({ passes, runs }: Passes): number => passes / runs;
 
-/**
- * The runs before the baseline that have each compared test with its content, and no alarm; none if they are fewer
- * than five.
- */
-export function usedHistory(
+/** Why a run of the history tells nothing about the tests that are compared. */
+export type Refusal = "not before the baseline" | "ended with an alarm" | "other tests";
+
+/** Sorts a history into the runs that can be used, and the reasons of the others. None are used if they are fewer than five. */
+export function sortHistory(
   pairs: readonly Pair[],
   history: readonly EarlierRun[],
   baselineAt: string,
-): readonly EarlierRun[] {
-  const used = history.filter(
-    ({ at, alarmed, tests }) =>
-      at < baselineAt &&
-      !alarmed &&
-      pairs.every(({ before }) => {
-        const test = tests.get(before.name);
-        return test !== undefined && test.content === before.content && test.runs > 0;
-      }),
-  );
-  return used.length >= MIN_HISTORY ? used : [];
+): { readonly used: readonly EarlierRun[]; readonly refused: readonly Refusal[] } {
+  const refusals = history.map((run) => refusalOf(run, pairs, baselineAt));
+  const fit = history.filter((_, index) => refusals[index] === undefined);
+  const refused = refusals.filter((reason) => reason !== undefined);
+  return { used: fit.length >= MIN_HISTORY ? fit : [], refused };
+}
+
+/** Undefined for a run before the baseline that has each compared test with its content, and no alarm. */
+function refusalOf(
+  { at, alarmed, tests }: EarlierRun,
+  pairs: readonly Pair[],
+  baselineAt: string,
+): Refusal | undefined {
+  if (at >= baselineAt) return "not before the baseline";
+  if (alarmed) return "ended with an alarm";
+  const hasAll = pairs.every(({ before }) => {
+    const test = tests.get(before.name);
+    return test !== undefined && test.content === before.content && test.runs > 0;
+  });
+  return hasAll ? undefined : "other tests";
 }
 
 /** Counts the runs of tests; of the equal answers of a cache, each once. */
@@ -109,9 +118,30 @@ function isCacheShown(pairs: readonly Pair[]): boolean {
 }
 
 /** Did a test pass in all of at least two runs now, and in all before? */
-function isControl({ before, now }: Pair): boolean {
+const isControl = (pair: Pair): boolean => {
+  const { planned, fresh } = pair.now;
+  return passesOf([...planned, ...fresh]).runs >= 2 && hasAlwaysPassed(pair);
+};
+
+function hasAlwaysPassed({ before, now }: Pair): boolean {
   const [asked, known] = [passesOf([...now.planned, ...now.fresh]), passesOf(before.runs)];
-  return asked.runs >= 2 && rateOf(asked) === 1 && rateOf(known) === 1;
+  return rateOf(asked) === 1 && rateOf(known) === 1;
+}
+
+/** Tests that are asked once more where all fresh answers of a test are the same long one. */
+const MAX_CONTROLS = 5;
+
+/** The names of tests that have always passed, if others gave an answer that may be one of a cache. */
+export function controlsFor(pairs: readonly Pair[]): readonly string[] {
+  const isSuspect = ({ now: { fresh } }: Pair) => {
+    const judged = judgedRuns(fresh);
+    return judged.length > 1 && judged.every(isLong) && hasOneLongAnswer(judged);
+  };
+  if (!pairs.some(isSuspect)) return [];
+  return pairs
+    .filter(hasAlwaysPassed)
+    .slice(0, MAX_CONTROLS)
+    .map(({ now }) => now.name);
 }
 
 /** One answer now that is not that of before. */

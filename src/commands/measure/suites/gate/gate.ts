@@ -8,7 +8,7 @@ import { totalPasses } from "../../../../lib/statistics/pass-rates.ts";
 import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
 import { runCorrelation } from "../../../../lib/statistics/run-correlation.ts";
 import { chanceOfSoFew, suitePrior } from "../../../../lib/statistics/suite-prior.ts";
-import { countPairs, passesOf, rateOf, usedHistory } from "./count-runs.ts";
+import { controlsFor, countPairs, passesOf, rateOf, sortHistory } from "./count-runs.ts";
 import type { CountedPair, EarlierRun } from "./count-runs.ts";
 import { matchTests } from "./match-tests.ts";
 import type { MatchedTest, Pair, TestBefore, TestNow } from "./match-tests.ts";
@@ -38,6 +38,20 @@ export interface GateInput {
 /** Fresh runs of a test that never passes and that matters, at most. */
 export const mostFresh = ({ confirm }: GateRules): number => Math.max(20, confirm);
 
+/**
+ * Whether a test that passed in all of so many runs before, and misses in all of so many planned ones and in every fresh
+ * one, can be called broken or failing with these rules.
+ */
+export function findsDeadTest(before: number, now: number, rules: GateRules): boolean {
+  const runs = now + (rules.confirm > 0 ? mostFresh(rules) : 0);
+  const p = boschlooFewer({ passes: before, runs: before }, { passes: 0, runs });
+  return p <= limitOf(before, rules);
+}
+
+/** The limit of p for a test that was judged so often before. */
+const limitOf = (before: number, { level }: GateRules): number =>
+  level / Math.max(1, Math.min(before, 20) / 4);
+
 /** The share of runs that a new or an edited test passes, unless the suite says another. */
 const NEW_RATE = 0.8;
 
@@ -52,7 +66,7 @@ export function judge(input: GateInput) {
   const { rules, second } = input;
   const matched = matchTests(input.before, input.now, input.skipped);
   const pairs = matched.tests.filter((test): test is Pair => test.kind === "pair");
-  const history = usedHistory(pairs, input.history, input.baselineAt);
+  const { used: history, refused } = sortHistory(pairs, input.history, input.baselineAt);
   const { tests, cached } = countPairs(pairs, history);
   const suite = judgeSuite(tests, history.length, { rules, second });
   const evidence = evidenceOf(tests, history.length, rules, suite.verdict === "worse");
@@ -66,8 +80,11 @@ export function judge(input: GateInput) {
     tests: verdicts,
     removed: matched.removed,
     cached,
-    /** Runs of the history that were used. */
+    /** Tests to ask once more, to see whether a cache answers. */
+    controls: controlsFor(pairs),
+    /** Runs of the history that were used, and why others were not. */
     history: history.length,
+    refused,
     /** How alike the repeats of a test are within a run. */
     correlation: evidence.correlation,
   };
@@ -84,7 +101,14 @@ function judgeSuite(
   const pTime = history > 0 ? fallOfSuite(timesOf(tests, history), tests) : undefined;
   const p = Math.max(exact, pTime ?? 0);
   const limit = history > 0 ? rules.level / 2 : rules.level;
-  const found = { p, pTime, limit };
+  const found = {
+    p,
+    pTime,
+    limit,
+    /** All runs of the tests that are compared. */
+    before: totalPasses(tests.map(({ known }) => known)),
+    now: totalPasses(tests.map((test) => test.now)),
+  };
   if (tests.length === 0 || p > limit) return { verdict: "no decline", ...found } as const;
   return { verdict: isStillLow(tests, second) ? "worse" : "worse then", ...found } as const;
 }
@@ -184,7 +208,7 @@ function judgeCandidate(test: CountedPair, evidence: Evidence) {
   const most = mostFresh(rules);
   const before = effectiveBefore(test);
   const all = totalPasses([now, fresh]);
-  const limit = level / Math.max(1, Math.min(before.runs, 20) / 4);
+  const limit = limitOf(before.runs, rules);
   const pWith = (passes: Passes) => boschlooFewer(before, effective(passes));
   const eWith = (passes: Passes) => expected(before, effective(passes));
   const [p, e] = [pWith(all), eWith(all)];
@@ -224,17 +248,30 @@ function judgeAlone({ kind, now }: MatchedTest, { level }: GateRules) {
   return { name, verdict: kind === "edited" ? "edited" : "new", p, fails: p <= level } as const;
 }
 
-/** The exit of a command: the worst of what it may end with, or nothing. */
+/** Whether a test makes a comparison red. */
+export const isRedTest = (
+  test: { readonly verdict: string; readonly fails?: boolean },
+  strict: boolean,
+): boolean =>
+  test.verdict === "broken" ||
+  test.verdict === "fails" ||
+  test.fails === true ||
+  (strict && test.verdict === "inconclusive");
+
+/** What decides about the exit of a comparison. */
+interface Judged {
+  readonly suite: { readonly verdict: string };
+  readonly tests: readonly { readonly verdict: string; readonly fails?: boolean }[];
+  readonly removed: readonly string[];
+}
+
+/** The exit of a comparison: red, or not whole; undefined if nothing is wrong. */
 export function exitOf(
-  { suite, tests, removed }: GateVerdict,
+  { suite, tests, removed }: Judged,
   { allowRemoved, strict }: { readonly allowRemoved: boolean; readonly strict: boolean },
 ): "gate" | "partial" | undefined {
-  const isRed = (test: TestVerdict) =>
-    test.verdict === "broken" ||
-    test.verdict === "fails" ||
-    ("fails" in test && test.fails) ||
-    (strict && test.verdict === "inconclusive");
   const lacks = removed.length > 0 && !allowRemoved;
-  if (suite.verdict === "worse" || tests.some(isRed) || lacks) return "gate";
+  const isSuiteRed = isRedTest(suite, strict) || suite.verdict === "worse";
+  if (isSuiteRed || lacks || tests.some((test) => isRedTest(test, strict))) return "gate";
   return tests.some(({ verdict }) => verdict === "not judged") ? "partial" : undefined;
 }

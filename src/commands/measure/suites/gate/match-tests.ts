@@ -58,7 +58,10 @@ export function matchTests(
   const names = new Set(now.map(({ name }) => name));
   const byName = new Map(before.map((test) => [test.name, test]));
   const gone = before.filter(({ name }) => !names.has(name));
-  const byContent = groupBy(gone, ({ content }) => content);
+  const byContent = groupBy(
+    gone.filter(({ name }) => !skipped.has(name)),
+    ({ content }) => content,
+  );
   const taken = new Set<string>();
   const tests = now.map((test): MatchedTest => {
     const same = byName.get(test.name);

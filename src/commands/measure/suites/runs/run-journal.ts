@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { reasonOf } from "../../../errors.ts";
-import { groupBy } from "../../../lib/collect.ts";
-import { openJournal } from "../../../lib/journal.ts";
-import { isObject, stringifyJson } from "../../../lib/json.ts";
-import { sha256 } from "../../../lib/sha256.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { lockJournal, unlockedJournal } from "../../task/files.ts";
-import { storedRun } from "./answers/index.ts";
-import type { TestRun } from "./answers/index.ts";
-import { filesIn, judgesOf } from "../suite-file/index.ts";
+import { reasonOf } from "../../../../errors.ts";
+import { groupBy } from "../../../../lib/collect.ts";
+import { openJournal } from "../../../../lib/journal.ts";
+import { isObject, stringifyJson } from "../../../../lib/json.ts";
+import { sha256 } from "../../../../lib/sha256.ts";
+import type { Context } from "../../../task/command-spec.ts";
+import { lockJournal, unlockedJournal } from "../../../task/files.ts";
+import { storedRun } from "../answers/index.ts";
+import type { TestRun } from "../answers/index.ts";
+import { filesIn, judgesOf } from "../../suite-file/index.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import { isJudged } from "./results.ts";
 

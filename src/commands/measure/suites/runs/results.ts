@@ -1,14 +1,19 @@
-import type { CliError } from "../../../errors.ts";
-import { groupBy } from "../../../lib/collect.ts";
-import { median } from "../../../lib/statistics/averages.ts";
-import { sha256 } from "../../../lib/sha256.ts";
-import { counted, shortened } from "../../../lib/text.ts";
-import type { LiveItem, LiveItems, ProgressStep, TextLine } from "../../../output/report-model.ts";
-import type { TestRun, TestSelection } from "./answers/index.ts";
+import type { CliError } from "../../../../errors.ts";
+import { groupBy } from "../../../../lib/collect.ts";
+import { median } from "../../../../lib/statistics/averages.ts";
+import { sha256 } from "../../../../lib/sha256.ts";
+import { counted, shortened } from "../../../../lib/text.ts";
+import type {
+  LiveItem,
+  LiveItems,
+  ProgressStep,
+  TextLine,
+} from "../../../../output/report-model.ts";
+import type { TestRun, TestSelection } from "../answers/index.ts";
 import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun, SkippedTest } from "./plan-runs.ts";
-import { passRate } from "../../../lib/statistics/pass-rates.ts";
-import type { PassRate } from "../../../lib/statistics/pass-rates.ts";
+import { passRate } from "../../../../lib/statistics/pass-rates.ts";
+import type { PassRate } from "../../../../lib/statistics/pass-rates.ts";
 
 /** One test over all its repeats, as `-o json` prints it and a baseline stores it. */
 export type TestResult = ReturnType<typeof testResult>;
@@ -36,7 +41,7 @@ export function testResult(name: string, results: readonly TestRun[]) {
   const passes = judged.filter(hasPassed).length;
   const errors = results.filter(({ status }) => status === "error").length;
   const rate = passRate(passes, judged.length);
-  const fresh = results.filter((run) => run.confirms && isJudged(run));
+  const fresh = results.filter((run) => run.confirms && !run.second_look && isJudged(run));
   const [first] = results;
   return {
     name,
@@ -49,7 +54,7 @@ export function testResult(name: string, results: readonly TestRun[]) {
     /** Runs whose answer could not be judged. */
     errors,
     rate,
-    /** Runs that were asked again because one had failed; they are not among the others. */
+    /** Runs of the test that was asked again; they are not among the others, nor those of a second look. */
     fresh: fresh.length > 0 ? { passes: fresh.filter(hasPassed).length, runs: fresh.length } : null,
     /** Medians of the runs; null if unknown. */
     score: medianOf(judged.map(({ score }) => score)),
@@ -71,7 +76,10 @@ export const isJudged = (run: TestRun): boolean => hasPassed(run) || run.status 
 function statusOf(
   runs: readonly TestRun[],
   rate: PassRate | null,
-  { rate: share, lower_bound }: TestRun["pass"] = { rate: 1, lower_bound: 0 },
+  { rate: share, lower_bound }: Pick<TestRun["pass"], "rate" | "lower_bound"> = {
+    rate: 1,
+    lower_bound: 0,
+  },
 ): TestRun["status"] {
   if (runs.some(({ status }) => status === "error")) return "error";
   if (!rate) return "not run";
@@ -109,7 +117,7 @@ export function problemsOf(runs: readonly TestRun[]) {
 /** A test while its repeats are run. */
 interface OpenTest {
   readonly name: string;
-  readonly planned: number;
+  planned: number;
   /** By the clock of the board; undefined until its first run began. */
   startedAt: number | undefined;
   readonly runs: TestRun[];
@@ -120,7 +128,7 @@ export class TestBoard implements LiveItems {
   readonly #now: () => number;
   readonly #tests = new Map<string, OpenTest>();
   readonly #running = new Set<OpenTest>();
-  readonly #total: number;
+  #total = 0;
   #ended: OpenTest[] = [];
   #done = 0;
   #failed = 0;
@@ -128,11 +136,17 @@ export class TestBoard implements LiveItems {
   /** `now` gives ms. */
   constructor(planned: readonly PlannedRun[], now: () => number) {
     this.#now = now;
-    this.#total = planned.length;
+    this.add(planned);
+  }
+
+  /** More runs, of these tests or others. */
+  add(planned: readonly PlannedRun[]): void {
+    this.#total += planned.length;
     for (const each of planned) {
       const name = nameOf(each);
-      const count = (this.#tests.get(name)?.planned ?? 0) + 1;
-      this.#tests.set(name, { name, planned: count, startedAt: undefined, runs: [] });
+      const test = this.#tests.get(name) ?? { name, planned: 0, startedAt: undefined, runs: [] };
+      test.planned++;
+      this.#tests.set(name, test);
     }
   }
 

@@ -1,19 +1,19 @@
-import { usage } from "../../../errors.ts";
-import { requireNear } from "../../../host/safe-path.ts";
-import { shellQuote } from "../../../lib/command-line.ts";
-import { didYouMean } from "../../../lib/did-you-mean.ts";
-import { sha256 } from "../../../lib/sha256.ts";
-import { isUuid } from "../../../lib/text.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { requireTrusted } from "../../task/files.ts";
-import { openApp, runAnswer, stopsSuite } from "../ask/index.ts";
-import type { OnEvents, SuiteAnswer } from "../ask/index.ts";
-import { runFields } from "../../wf/expect/index.ts";
-import { assignedInputs } from "../../wf/forms/index.ts";
-import { openChecker, openSearches } from "./answers/index.ts";
-import type { CheckAnswer, Searches, TestRun, TestSelection } from "./answers/index.ts";
-import { filesIn, needsText, readSuite } from "../suite-file/index.ts";
-import type { Suite, SuiteTest, SuiteTurn } from "../suite-file/index.ts";
+import { usage } from "../../../../errors.ts";
+import { requireNear } from "../../../../host/safe-path.ts";
+import { shellQuote } from "../../../../lib/command-line.ts";
+import { didYouMean } from "../../../../lib/did-you-mean.ts";
+import { sha256 } from "../../../../lib/sha256.ts";
+import { isUuid } from "../../../../lib/text.ts";
+import type { Context } from "../../../task/command-spec.ts";
+import { requireTrusted } from "../../../task/files.ts";
+import { openApp, runAnswer, stopsSuite } from "../../ask/index.ts";
+import type { OnEvents, SuiteAnswer } from "../../ask/index.ts";
+import { runFields } from "../../../wf/expect/index.ts";
+import { assignedInputs } from "../../../wf/forms/index.ts";
+import { openChecker, openSearches } from "../answers/index.ts";
+import type { CheckAnswer, Searches, TestRun, TestSelection } from "../answers/index.ts";
+import { testContent, filesIn, needsText, readSuite } from "../../suite-file/index.ts";
+import type { Suite, SuiteTest, SuiteTurn } from "../../suite-file/index.ts";
 
 /** One run of a test to do. */
 export interface PlannedRun {
@@ -23,8 +23,12 @@ export interface PlannedRun {
   readonly repeat: number;
   /** `old`: of what --against names; `new`: of what is tested. */
   readonly side: TestRun["side"];
-  /** Whether the test is asked again because it had failed. */
+  /** Hash of what the test asks and expects. */
+  readonly content: string;
+  /** Whether the test is asked again. */
   readonly confirms: boolean;
+  /** Whether all tests are asked again, for a second look at the suite. */
+  readonly secondLook: boolean;
   readonly asker: Asker;
   readonly checkAnswer: CheckAnswer;
   readonly searches: Searches;
@@ -108,49 +112,68 @@ function selectedTests(tests: readonly SuiteTest[]): readonly SuiteTest[] {
 /** The runs of the selected tests, and those that come when tests are asked again. */
 export type RunPlan = Awaited<ReturnType<typeof planRuns>>;
 
-/**
- * The runs of the selected tests, each repeat after the other. With --against, old and new are asked in turn, and
- * each goes first as often as the other. Throws what keeps all from being asked.
- */
-export async function planRuns(
+/** A test that is asked, of the new and with --against of the old side. */
+type OpenTest = Awaited<ReturnType<typeof openTests>>[number];
+
+/** Throws what keeps all from being asked. */
+async function openTests(
   suites: readonly Suite[],
   { repeat, against }: Pick<TestSelection, "repeat" | "against">,
   context: Context,
 ) {
-  const tests: Omit<PlannedRun, "repeat" | "side" | "confirms">[] = [];
   const old = against === null ? undefined : oldSide(against, context);
-  const oldAskers = new Map<Suite, Asker>();
+  const opened = [];
   for (const suite of suites) {
     if (suite.tests.length === 0) continue;
     const searches = await openSearches(suite, context);
     const asker = await openAsker(suite, context);
-    if (old) oldAskers.set(suite, await openAsker({ ...suite, ...old.suite }, old.context));
+    const oldAsker = old && (await openAsker({ ...suite, ...old.suite }, old.context));
     const checkAnswer = await openChecker(suite, context);
-    for (const test of suite.tests) tests.push({ suite, test, asker, checkAnswer, searches });
+    const tests = suite.tests.map((test) => ({
+      run: { suite, test, content: testContent(test), asker, checkAnswer, searches },
+      oldAsker,
+      name: testNameOf({ suite: suite.name, test: test.name }),
+      repeats: test.repeat ?? repeat,
+    }));
+    opened.push(...tests);
   }
-  const planned = (index: number, first: number, count: number, confirms: boolean) => {
-    const each = tests[index];
-    if (!each) return [];
-    const oldAsker = oldAskers.get(each.suite);
-    return Array.from({ length: count }, (_, number) => first + number).flatMap((number) => {
-      const run = { ...each, repeat: number, confirms };
-      if (!oldAsker) return [{ ...run, side: "new" as const }];
-      const pair = [
-        { ...run, asker: oldAsker, side: "old" as const },
-        { ...run, side: "new" as const },
-      ];
-      return (index + number) % 2 === 0 ? pair : pair.toReversed();
-    });
+  return opened;
+}
+
+/**
+ * The runs of the selected tests in rounds: the first repeat of all, then the second, so that a bad minute hits no test
+ * whole. With --against, old and new are asked in turn, and each goes first as often as the other. Throws what keeps all
+ * from being asked.
+ */
+export async function planRuns(
+  suites: readonly Suite[],
+  selection: Pick<TestSelection, "repeat" | "against">,
+  context: Context,
+) {
+  const tests = await openTests(suites, selection, context);
+  type Asked = Pick<PlannedRun, "confirms" | "secondLook">;
+  /** How often each test has been planned, by its name. */
+  const counts = new Map<string, number>();
+  const next = ({ name, run, oldAsker }: OpenTest, index: number, asked: Asked): PlannedRun[] => {
+    const repeat = (counts.get(name) ?? 0) + 1;
+    counts.set(name, repeat);
+    const mine: PlannedRun = { ...run, ...asked, repeat, side: "new" };
+    if (!oldAsker) return [mine];
+    const pair: PlannedRun[] = [{ ...mine, asker: oldAsker, side: "old" }, mine];
+    return (index + repeat) % 2 === 0 ? pair : pair.toReversed();
   };
-  const repeats = ({ test }: { readonly test: SuiteTest }) => test.repeat ?? repeat;
+  /** One round after the other of tests of which so many runs are wanted. */
+  const rounds = (wanted: (test: OpenTest) => number, asked: Asked) =>
+    Array.from({ length: Math.max(0, ...tests.map(wanted)) }, (_, round) =>
+      tests.flatMap((test, index) => (wanted(test) > round ? next(test, index, asked) : [])),
+    ).flat();
   return {
-    runs: tests.flatMap((each, index) => planned(index, 1, repeats(each), false)),
-    /** So many more runs of these tests, by the names that results have. */
-    again: (names: ReadonlySet<string>, times: number): PlannedRun[] =>
-      tests.flatMap((each, index) => {
-        const name = testNameOf({ suite: each.suite.name, test: each.test.name });
-        return names.has(name) ? planned(index, repeats(each) + 1, times, true) : [];
-      }),
+    runs: rounds(({ repeats }) => repeats, { confirms: false, secondLook: false }),
+    /** So many more runs of tests, by the names that results have. */
+    again: (wanted: ReadonlyMap<string, number>, { secondLook = false } = {}): PlannedRun[] =>
+      rounds(({ name }) => wanted.get(name) ?? 0, { confirms: true, secondLook }),
+    /** Version of the server; null if it does not tell. */
+    serverVersion: tests.flatMap(({ run }) => run.asker.serverVersion ?? [])[0] ?? null,
   };
 }
 
@@ -223,13 +246,14 @@ interface Asker {
   readonly context: Context;
   /** Name of the application, as the server calls it; null if nothing is asked. */
   readonly app: string | null;
+  readonly serverVersion?: string | undefined;
 }
 
 /** The asker of a suite's application. Throws `usage` if a test does not suit its kind. */
 async function openAsker(suite: Suite, common: Context): Promise<Asker> {
   if (suite.tests.every(({ turns }) => turns.length === 0))
     return { app: null, context: common, ask: () => Promise.reject(new Error("nothing to ask")) };
-  const { name: app, mode, isChat, context, send } = await openApp(suite, common);
+  const { name: app, mode, isChat, context, send, serverVersion } = await openApp(suite, common);
   const unsuitable = (problem: string, needs: string) =>
     usage(
       problem,
@@ -247,6 +271,7 @@ async function openAsker(suite: Suite, common: Context): Promise<Asker> {
   return {
     app,
     context,
+    serverVersion,
     async ask(turn, conversation, onEvents, started) {
       const answer =
         started && (await runAnswer({ runId: started }, onEvents, context).catch(orAsk(context)));

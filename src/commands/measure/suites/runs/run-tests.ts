@@ -1,8 +1,8 @@
-import { sum } from "../../../lib/numbers.ts";
-import { isNumber } from "../../../lib/server-event.ts";
-import type { ServerEvent } from "../../../lib/server-event.ts";
-import { counted } from "../../../lib/text.ts";
-import { runFields } from "../../wf/expect/index.ts";
+import { sum } from "../../../../lib/numbers.ts";
+import { isNumber } from "../../../../lib/server-event.ts";
+import type { ServerEvent } from "../../../../lib/server-event.ts";
+import { counted } from "../../../../lib/text.ts";
+import { runFields } from "../../../wf/expect/index.ts";
 import {
   answerText,
   checkSearch,
@@ -10,7 +10,7 @@ import {
   storedRun,
   sumOf,
   unjudgedBy,
-} from "./answers/index.ts";
+} from "../answers/index.ts";
 import type {
   AnswerCheck,
   AskedTurn,
@@ -19,12 +19,13 @@ import type {
   TestRun,
   TestSelection,
   TurnCheck,
-} from "./answers/index.ts";
-import type { SuiteTest, SuiteTurn } from "../suite-file/index.ts";
+} from "../answers/index.ts";
+import type { SuiteTest, SuiteTurn } from "../../suite-file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 
-const blank = ({ suite, test, repeat, side, confirms, asker: { app } }: PlannedRun) => {
+const blank = (run: PlannedRun) => {
+  const { suite, test, repeat, side, confirms, content, asker } = run;
   const { status: _, ...others } = storedRun({});
   const { name, tags, pass, quarantine = null } = test;
   const own = {
@@ -34,8 +35,10 @@ const blank = ({ suite, test, repeat, side, confirms, asker: { app } }: PlannedR
     tags,
     repeat,
     side,
-    app,
+    app: asker.app,
+    content,
     confirms,
+    second_look: run.secondLook,
   };
   return { ...others, ...own, pass, quarantine };
 };

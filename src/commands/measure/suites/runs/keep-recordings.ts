@@ -1,16 +1,19 @@
 import { join } from "node:path";
-import { CliError, diskProblem, reasonOf, usage } from "../../../errors.ts";
-import { safePath } from "../../../host/safe-path.ts";
-import type { ServerEvent } from "../../../lib/server-event.ts";
-import type { Input } from "../../../operations/operation.ts";
-import type { RunTrace } from "../../../runs/trace.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { endOfError, endOfRun, RecordingLines } from "../../wf/recording/index.ts";
-import type { testRunParams } from "./command.ts";
+import { CliError, diskProblem, reasonOf, usage } from "../../../../errors.ts";
+import { safePath } from "../../../../host/safe-path.ts";
+import type { ServerEvent } from "../../../../lib/server-event.ts";
+import type { RunTrace } from "../../../../runs/trace.ts";
+import type { Context } from "../../../task/command-spec.ts";
+import { endOfError, endOfRun, RecordingLines } from "../../../wf/recording/index.ts";
 import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 
-type KeepInput = Pick<Input<typeof testRunParams>, "keep" | "keep_to" | "redact">;
+/** Which runs are recorded, where, and whether with the texts. */
+interface KeepInput {
+  readonly keep?: "failed" | "all" | undefined;
+  readonly keep_to?: string | undefined;
+  readonly redact?: boolean | undefined;
+}
 
 const DEFAULT_DIRECTORY = "wf-test-recordings";
 

@@ -1,0 +1,104 @@
+import { join } from "node:path";
+import { openJournal } from "../../../lib/journal.ts";
+import { isObject, valueAt } from "../../../lib/json.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { storedRun } from "./answers/index.ts";
+import type { TestResult } from "./runs/index.ts";
+import { historyOf, readSavedResults } from "./saved-results.ts";
+import type { DatedResults } from "./saved-results.ts";
+
+/** Results of an earlier run that tests are compared with, and what is known of the time before it. */
+export type Baseline = Awaited<ReturnType<typeof openBaseline>>;
+
+/** Results of a history, as far as comparisons and charts need them. */
+export type HistoryRun = ReturnType<typeof historyRun>;
+
+/** Reads a baseline. Throws `usage` for a file that has no results. */
+export async function openBaseline(
+  file: string,
+  history: readonly HistoryRun[],
+  { host }: Pick<Context, "host">,
+) {
+  const { tests, sha256, at, selection, serverVersion } = await readSavedResults(
+    "--baseline ",
+    file,
+    host,
+  );
+  return {
+    file,
+    sha256,
+    /** When its tests ended; undefined if it does not say. */
+    at,
+    server: selection.server,
+    serverVersion,
+    tests,
+    history,
+  };
+}
+
+const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+/** Reads the runs of a directory of --history, one after the other, in the order of time. */
+export async function readHistory(directory: string, context: Context): Promise<HistoryRun[]> {
+  const runs: HistoryRun[] = [];
+  for await (const results of historyOf(directory, context)) runs.push(historyRun(results));
+  return runs;
+}
+
+/** Without answers and what they were checked with: these are most of a file. */
+function historyRun({ at, sha256, selection, data, tests }: DatedResults) {
+  const slim = (test: TestResult): TestResult => ({
+    ...test,
+    answers: [],
+    results: test.results.map(({ status, app, content, confirms, reused }) =>
+      storedRun({ status, app, content, confirms, reused }),
+    ),
+  });
+  return {
+    at,
+    sha256,
+    server: selection.server,
+    selection,
+    /** Whether its own comparison found something wrong. */
+    alarmed: valueAt(data, "comparison.alarm") === true,
+    /** Hash of the file that it was compared with. */
+    baseline: textOrNull(valueAt(data, "comparison.baseline.sha256")),
+    tests: tests.map(slim),
+  };
+}
+
+/**
+ * Counts the comparisons with a baseline, this one included: those of the history if there is one, and otherwise those
+ * that this machine remembers. `remember` adds this one. Undefined if that is not known.
+ */
+export async function openLooks(
+  { sha256, history }: Pick<Baseline, "sha256" | "history">,
+  hasHistory: boolean,
+  { host, options }: Pick<Context, "host" | "options">,
+): Promise<{ readonly count: number | undefined; readonly remember: () => Promise<void> }> {
+  const none = () => Promise.resolve();
+  if (hasHistory)
+    return {
+      count: 1 + history.filter(({ baseline }) => baseline === sha256).length,
+      remember: none,
+    };
+  try {
+    const { files, directories } = host;
+    const journal = await openJournal(join(directories.state, "baselines.jsonl"), files);
+    const known = journal.entries.filter(
+      (entry) => isObject(entry) && entry["baseline"] === sha256,
+    );
+    return {
+      count: 1 + known.length,
+      remember: options.dryRun
+        ? none
+        : async () => {
+            await files.makeDirectory(directories.state, 0o700);
+            await journal.append([{ baseline: sha256, at: host.now().toISOString() }]);
+          },
+    };
+  } catch (error) {
+    if (host.signal.aborted) throw error;
+    return { count: undefined, remember: none };
+  }
+}

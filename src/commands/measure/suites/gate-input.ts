@@ -1,0 +1,141 @@
+import type { TestRun, TestSelection } from "./answers/index.ts";
+import type { Baseline } from "./baseline.ts";
+import type {
+  EarlierRun,
+  GateInput,
+  GateRules,
+  GateRun,
+  TestBefore,
+  TestNow,
+} from "./gate/index.ts";
+import { isJudged, questionsOf } from "./runs/index.ts";
+import type { TestResult } from "./runs/index.ts";
+import type { Passes } from "../../../lib/statistics/pass-rates.ts";
+
+/** Of the tests of now, what the gate needs beside their results. */
+export interface Compared {
+  readonly tests: readonly TestResult[];
+  readonly baseline: Baseline;
+  /** Names of tests that were not to be run. */
+  readonly skipped: ReadonlySet<string>;
+  readonly rules: GateRules;
+  /** Names and budgets of the suites. */
+  readonly suites: TestSelection["suites"];
+}
+
+/** The results of tests, the baseline and its history as the gate takes them. */
+export function gateInput({ tests, baseline, skipped, rules }: Compared): GateInput {
+  const contents = knownContents(tests);
+  const before = baseline.tests.map((test) => testBefore(test, contents));
+  return {
+    before,
+    baselineAt: baseline.at?.toISOString() ?? "",
+    history: earlierRuns(baseline, before),
+    now: tests.map(testNow),
+    skipped,
+    second: secondLook(tests),
+    rules,
+  };
+}
+
+/** A run as the gate takes it; none if it was not carried out. */
+const gateRuns = (runs: readonly TestRun[]): GateRun[] =>
+  runs.flatMap(({ status, answer, tokens, annotated }) =>
+    status === "not run"
+      ? []
+      : [{ status, answer: answer ?? "", byModel: !annotated && (tokens ?? 0) > 0 }],
+  );
+
+const isPlanned = ({ confirms }: TestRun): boolean => !confirms;
+
+const contentIn = ({ results }: TestResult): string | null => results[0]?.content ?? null;
+
+const testNow = (test: TestResult): TestNow => {
+  const { name, results } = test;
+  const { rate, stated } = results[0]?.pass ?? {};
+  return {
+    name,
+    content: contentIn(test) ?? "",
+    planned: gateRuns(results.filter(isPlanned)),
+    fresh: gateRuns(results.filter((run) => run.confirms && !run.second_look)),
+    rate: stated ? rate : undefined,
+  };
+};
+
+/** What a test of an earlier version asks and expects is that of the test of its name, or else of its question. */
+function testBefore(test: TestResult, contents: ReturnType<typeof knownContents>): TestBefore {
+  const { name, results } = test;
+  return {
+    name,
+    content: contentIn(test) ?? contents.of(test),
+    runs: gateRuns(results.filter(isPlanned)),
+  };
+}
+
+function knownContents(tests: readonly TestResult[]) {
+  const byName = new Map(tests.map((test) => [test.name, test]));
+  const byQuestion = new Map(tests.map((test) => [questionOf(test), contentIn(test)]));
+  return {
+    /** Empty if another question was asked, as far as that is stored. */
+    of(before: TestResult): string {
+      const [same, question] = [byName.get(before.name), questionOf(before)];
+      const isSame = same && (question === "" || question === questionOf(same));
+      return (isSame ? contentIn(same) : question && byQuestion.get(question)) ?? "";
+    },
+  };
+}
+
+/** What a test asks; empty if that is not stored. */
+export function questionOf({ results }: TestResult): string {
+  const turns = results.find((run) => run.turns.length > 0)?.turns ?? [];
+  return turns.length === 0 ? "" : questionsOf(turns);
+}
+
+/** The runs of the history, of the same server and application as the baseline. */
+function earlierRuns(baseline: Baseline, before: readonly TestBefore[]): EarlierRun[] {
+  const apps = new Map(baseline.tests.map(({ name, results }) => [name, results[0]?.app]));
+  const names = new Set(before.map(({ name }) => name));
+  return baseline.history
+    .filter(({ server, sha256 }) => server === baseline.server && sha256 !== baseline.sha256)
+    .map(({ at, alarmed, tests }) => ({
+      at: at.toISOString(),
+      alarmed,
+      tests: new Map(
+        tests
+          .filter(({ name, results: [run] }) => names.has(name) && run?.app === apps.get(name))
+          .map((test) => [
+            test.name,
+            { content: contentIn(test) ?? "", passes: test.passes, runs: test.runs },
+          ]),
+      ),
+    }));
+}
+
+/** Fresh runs of every test in a second look at the suite. */
+const secondLookRuns = ({ results }: TestResult): number =>
+  Math.max(3, Math.min(results.filter(isPlanned).length, 5));
+
+/** How many more fresh runs each test needs for a second look, by its name; those that could not be judged count. */
+export const missingLooks = (tests: readonly TestResult[]): ReadonlyMap<string, number> =>
+  new Map(
+    tests
+      .filter(({ runs }) => runs > 0)
+      .map((test): [string, number] => {
+        const asked = test.results.filter((run) => run.confirms && run.status !== "not run");
+        return [test.name, secondLookRuns(test) - asked.length];
+      })
+      .filter(([, missing]) => missing > 0),
+  );
+
+/** The second look: the first fresh runs of each test; undefined unless all were asked so often. */
+function secondLook(tests: readonly TestResult[]): ReadonlyMap<string, Passes> | undefined {
+  if (missingLooks(tests).size > 0) return undefined;
+  return new Map(
+    tests.flatMap((test) => {
+      const again = test.results.filter((run) => run.confirms && isJudged(run));
+      const runs = again.slice(0, secondLookRuns(test));
+      const passes = runs.filter(({ status }) => status === "passed").length;
+      return runs.length > 0 ? [[test.name, { passes, runs: runs.length }] as const] : [];
+    }),
+  );
+}
