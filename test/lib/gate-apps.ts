@@ -9,21 +9,25 @@ export const gateRates = (count: number, others: PassRates = {}): PassRates => (
   ...others,
 });
 
-/** Answers as long as those of a model, of which each is drawn as often; the first two are right. */
-const rightAnswers = [
-  "That is right: thirty days of leave in each year.",
-  "Thirty days of leave in each year, that is right.",
-];
+/** Right answers as long as those of a model. */
+const rightAnswers = (count: number) =>
+  Array.from(
+    { length: count },
+    (_, index) => `That is right in version ${index + 1}: thirty days of leave in each year.`,
+  );
 const WRONG_ANSWER = "There is nothing about leave in this handbook.";
 
-/** The file of an application whose answers pass the tests of `gateSuite` as often as the rates say. */
-export const gateApp = (rates: PassRates, { cache = false } = {}): string =>
+/**
+ * The file of an application whose answers pass the tests of `gateSuite` as often as the rates say, with so many different
+ * right answers, of which each is drawn as often.
+ */
+export const gateApp = (rates: PassRates, { cache = false, answers = 1 } = {}): string =>
   JSON.stringify({
     rules: Object.entries(rates).map(([question, rate]) => ({
       question,
       cache,
       answers: [
-        ...rightAnswers.map((answer) => ({ answer, weight: rate / rightAnswers.length })),
+        ...rightAnswers(answers).map((answer) => ({ answer, weight: rate / answers })),
         { answer: WRONG_ANSWER, weight: 1 - rate },
       ].filter(({ weight }) => weight > 0),
     })),

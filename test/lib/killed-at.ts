@@ -11,7 +11,7 @@ let pid = 2 ** 30; // no system has it
  * `remove …/export.json`, where it is killed: it does nothing outside any more. Resolves to the step, undone.
  */
 export const killer =
-  (server: TestSandbox) =>
+  (server: Pick<TestSandbox, "cli">) =>
   (
     isLast: (step: string) => boolean,
     argv: readonly string[],

@@ -15,7 +15,7 @@ await write(folder, {
   "good.yaml": gateApp(rates),
   "broken.yaml": gateApp(gateRates(6, { t4: 0 })),
   "flaky.yaml": gateApp(gateRates(6, { t4: 0.5 })),
-  "cached.yaml": gateApp(rates, { cache: true }),
+  "cached.yaml": gateApp(rates, { cache: true, answers: 2 }),
   "fixed.yaml": fixedApp("Nonsense."),
 });
 

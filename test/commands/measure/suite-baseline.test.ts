@@ -76,9 +76,9 @@ interface Printed {
   readonly old: readonly unknown[] | null;
   readonly comparison: {
     readonly p: number;
-    readonly times: string;
+    readonly verdict: string;
     readonly removed: readonly string[];
-    readonly needed: object | null;
+    readonly again: { readonly passes: number; readonly runs: number } | null;
   };
 }
 const printed = (out: string) => JSON.parse(out) as Printed;
@@ -96,40 +96,28 @@ await wf("flaky", ["--save", "flaky.json"]);
 test("a test that broke is asked again, and fails the run", async () => {
   const ran = await wf("bad", ["--baseline", "good.json"]);
   expect(ran.exit).toBe(14);
-  expect(ran.err).toContain("asking 1 test again, 5 times each: S: q3");
+  expect(ran.err).toContain("asking 1 test again, up to 6 times each: S: q3\n");
+  // The exact p of 20 of 25 after 25 of 25, test by test, is that of 0 of 5 after 5 of 5: 1/252.
+  expect(ran.err).toContain("asking 4 tests again, since fewer runs passed than before\n");
   expect(errorOf(ran.err).message).toBe(
-    "the suite is worse: 20 of 25 runs passed, 25 of 25 before (p = 0.0040); 1 test broke: S: q3",
+    "the suite is worse: 20 of 25 runs passed, 25 of 25 before; asked again 80 %, 100 % before (p 0.004, limit 5 %); 1 broken: S: q3",
   );
-  const broken = printed(ran.out).tests[2];
-  expect(broken).toMatchObject({ verdict: "broken", fresh: { passes: 0, runs: 5 } });
-  expect(broken?.results.map(({ repeat }) => repeat)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  const { tests, comparison } = printed(ran.out);
+  expect(tests[2]).toMatchObject({ verdict: "broken", fresh: { passes: 0, runs: 6 } });
+  expect(tests[2]?.results.map(({ repeat }) => repeat)).toEqual([
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+  ]);
+  // Runs of a second look are not fresh runs of the others.
+  expect(tests[0]).toMatchObject({ verdict: "passes", fresh: null });
+  expect(tests[0]?.results).toHaveLength(10);
+  expect(comparison).toMatchObject({ verdict: "worse", again: { passes: 20, runs: 25 } });
 });
 
-rareTest(
-  "a suite that is as flaky as before passes, and says of which tests it cannot tell",
-  async () => {
-    const ran = await wf("flaky", ["--baseline", "flaky.json", "--save", "again.json"]);
-    expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err).toMatch(/warning: it is inconclusive whether \d tests? (is|are) worse: S: q/);
-    expect(printed(ran.out).comparison).toMatchObject({
-      times: "assumed",
-      needed: { repeat: 12, confirm: 12 },
-    });
-    const read = await cli(
-      ["wf", "test", "merge", at("again.json"), "--baseline", at("flaky.json")],
-      {
-        folder,
-      },
-    );
-    expect(read.out).toContain("--repeat 12 --confirm 12 finds a fall of one test to 50 %");
-    expect(read.out).toMatch(
-      /to find a fall of all tests as often: by 10 points --repeat \d+, by 20/,
-    );
-    const strict = await wf("flaky", ["--baseline", "flaky.json", "--strict"]);
-    expect(strict.exit).toBe(14);
-    expect(errorOf(strict.err).message).toMatch(/^it is inconclusive whether/);
-  },
-);
+rareTest("a suite that is as flaky as before passes", async () => {
+  const ran = await wf("flaky", ["--baseline", "flaky.json", "--save", "again.json"]);
+  expect(ran.exit, ran.err).toBe(0);
+  expect(printed(ran.out).comparison.verdict).toBe("no decline");
+});
 
 describe("the JUnit report fails if and only if the command does", () => {
   const problems = async (app: string, ...args: readonly string[]) => {
@@ -148,22 +136,19 @@ describe("the JUnit report fails if and only if the command does", () => {
     expect(await problems("bad", "--baseline", "good.json")).toEqual({
       exit: 14,
       found: {
-        q3: "failure: broken: text is &quot;right&quot;: it is &quot;wrong&quot;",
+        q3: "failure: broken: S: q3 - 0 of 11 now, 5 of 5 before; with nothing changed a suite like this shows such a test in less than 0.1 of 100 runs (e)",
         "the suite as a whole":
-          "failure: the suite is worse: 20 of 25 runs passed, 25 of 25 before (p = 0.0040)",
+          "failure: the suite is worse: 20 of 25 runs passed, 25 of 25 before; asked again 80 %, 100 % before (p 0.004, limit 5 %)",
       },
     });
   });
 
-  test("what the comparison lets pass is skipped, and fails with --strict", async () => {
+  test("what the comparison lets pass is skipped, with the verdict", async () => {
     const { exit, found } = await problems("flaky", "--baseline", "flaky.json");
     const kinds = Object.values(found);
     expect(exit).toBe(0);
-    expect(kinds.filter((kind) => !kind.startsWith("skipped: inconclusive: "))).toEqual([]);
     expect(kinds).toHaveLength(3);
-    const strict = await problems("flaky", "--baseline", "flaky.json", "--strict");
-    expect(strict.exit).toBe(14);
-    expect(Object.values(strict.found).join()).toContain("failure: inconclusive: ");
+    for (const kind of kinds) expect(kind).toMatch(/^skipped: (varies|passed again): S: q/);
   });
 
   test("a removed test is a failure, unless that is allowed", async () => {
@@ -222,7 +207,8 @@ describe("tests that are gone, new or renamed", () => {
     await change(names, text.replace("}]}", '},{"name":"new","query":"q3"}]}'));
     const ran = await wf("bad", ["--baseline", "good.json", "--only", "new", "--only", "renamed"]);
     expect(ran.exit).toBe(14);
-    expect(errorOf(ran.err).message).toBe("1 test failed: S: new");
+    expect(errorOf(ran.err).message).toBe("1 new and below its rate: S: new");
+    expect(ran.err).toContain("asking 1 test again, up to 6 times each: S: new\n");
     expect(verdicts(ran.out)).toEqual({ "q5 renamed": "passes", new: "new" });
   });
 });
@@ -233,10 +219,10 @@ describe("--against", () => {
     expect(ran.exit).toBe(14);
     expect(verdicts(ran.out)).toMatchObject({ q1: "passes", q3: "broken" });
     const { old, comparison, tests } = printed(ran.out);
-    expect(comparison.times).toBe("interleaved");
+    expect(comparison).toMatchObject({ verdict: "worse", baseline: null });
     expect(old).toHaveLength(5);
-    expect(old?.[2]).toMatchObject({ name: "S: q3", passes: 5, fresh: { passes: 5, runs: 5 } });
-    expect(tests[2]).toMatchObject({ passes: 0, fresh: { passes: 0, runs: 5 } });
+    expect(old?.[2]).toMatchObject({ name: "S: q3", passes: 5, fresh: { passes: 6, runs: 6 } });
+    expect(tests[2]).toMatchObject({ passes: 0, fresh: { passes: 0, runs: 6 } });
   });
 
   test("names a version of the workflow or a profile, too", async () => {
@@ -275,27 +261,29 @@ test.each([
     expect(printed(again.out).comparison).toEqual(
       expect.objectContaining({ p: (printed(ended.out).comparison as { p?: number }).p }),
     );
-    expect(printed(again.out).tests[2]?.fresh).toEqual({ passes: 0, runs: 5 });
+    expect(printed(again.out).tests[2]?.fresh).toEqual({ passes: 0, runs: 6 });
   },
 );
 
-test("results of earlier versions are compared", async () => {
+test("results of earlier versions are compared by name and question, and that is said", async () => {
   const saved = JSON.parse(await readFile(at("good.json"), "utf8")) as unknown;
-  const later = new Set([
-    "confirm",
-    "against",
-    "old",
-    "side",
-    "confirms",
-    "annotated",
-    "pass",
-    "turns",
-    "fresh",
-  ]);
-  const old = JSON.stringify(saved, (key, value: unknown) => (later.has(key) ? undefined : value));
-  await writeFile(at("old.json"), old);
-  const ran = await wf("bad", ["--baseline", "old.json"]);
+  const later = new Set(
+    "confirm against old side confirms annotated pass fresh content second_look at program server_version".split(
+      " ",
+    ),
+  );
+  const text = JSON.stringify(saved, (key, value: unknown) => (later.has(key) ? undefined : value));
+  await writeFile(at("old.json"), text);
+  const ran = await wf("bad", ["--baseline", "old.json", "--save", "new.json"]);
   expect(verdicts(ran.out)).toMatchObject({ q1: "passes", q3: "broken" });
+  const line = ["wf", "test", "merge", at("new.json"), "--baseline", at("old.json")];
+  const read = await cli(line, { folder });
+  expect(read.out).toContain("old.json of an unknown time (sha256 ");
+  expect(read.out).toContain("says neither questions nor expectations: 5 tests\n");
+  // Of the oldest versions, which did not store questions, only names are known.
+  await writeFile(at("old.json"), text.replaceAll('"query":"q1"', '"query":"another"'));
+  const asked = await wf("good", ["--baseline", "old.json"]);
+  expect(verdicts(asked.out)).toMatchObject({ q1: "edited", q2: "passes" });
 });
 
 test("shards share the level, and their merged results have all of it", async () => {
@@ -335,12 +323,3 @@ test.each([["--confirm", "3"], ["--strict"], ["--allow-removed"]])(
     expect(errorOf(ran.err).message).toBe(`${flags[0]} requires --baseline or --against`);
   },
 );
-
-test("a plan says how many repeats find a change", async () => {
-  const ran = await cli(["wf", "test", "plan", at("suite.yaml"), "--baseline", at("good.json")], {
-    folder,
-  });
-  expect(ran.exit, ran.err).toBe(0);
-  expect(ran.out).toMatch(/one test falls from 100 % to 50 %\t12\t12\t8\d %\t60\n/);
-  expect(ran.out).toMatch(/one test falls from 100 % to 0 %\t3\t5\t100 %\t15\n/);
-});

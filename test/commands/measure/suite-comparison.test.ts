@@ -1,13 +1,24 @@
-/** What is said about tests that are compared with an earlier run. */
+/** What is said about tests that are compared with another application, or with an earlier run. */
 import { describe, expect, test } from "vitest";
-import { compareSuites, doubtfulTests } from "../../../src/commands/measure/suites/comparison.ts";
-import type { ComparedWith, Verdict } from "../../../src/commands/measure/suites/comparison.ts";
-import { testResult } from "../../../src/commands/measure/suites/results.ts";
-import type { TestResult } from "../../../src/commands/measure/suites/results.ts";
+import { storedRun } from "../../../src/commands/measure/suites/answers/index.ts";
 import type { TestRun } from "../../../src/commands/measure/suites/answers/index.ts";
-import { runOf } from "../../lib/suite-seeds.ts";
+import {
+  compareAsked,
+  comparedWithBaseline,
+  doubtfulTests,
+} from "../../../src/commands/measure/suites/comparison.ts";
+import type { Verdict } from "../../../src/commands/measure/suites/comparison.ts";
+import { testResult } from "../../../src/commands/measure/suites/runs/results.ts";
+import type { TestResult } from "../../../src/commands/measure/suites/runs/results.ts";
 
 type Share = readonly [passes: number, runs: number];
+
+/** A run of a test that passed, or did not. */
+const runOf = (test: string, passed: boolean, more: Partial<TestRun> = {}): TestRun => ({
+  ...storedRun({ suite: "suite", path: "suite.yaml", test, status: passed ? "passed" : "failed" }),
+  content: test,
+  ...more,
+});
 
 const runs = (name: string, [passes, count]: Share, more: Partial<TestRun> = {}) =>
   Array.from({ length: count }, (_, index) => runOf(name, index < passes, more));
@@ -19,71 +30,105 @@ const result = (name: string, planned: Share, fresh: Share = [0, 0], more: Parti
     ...runs(name, fresh, { ...more, confirms: true }),
   ]);
 
-const compare = (
-  now: readonly TestResult[],
-  before: readonly TestResult[],
-  more: Partial<ComparedWith & { readonly confirm: number }> = {},
-) => {
-  const { confirm = 5, ...rest } = more;
-  const none = { isInterleaved: false, history: [], skipped: new Set<string>() };
-  return compareSuites(now, { tests: before, ...none, ...rest }, { level: 0.05, confirm });
-};
+const rules = { level: 0.05, confirm: 6 };
 
-describe("the verdict about one test", () => {
-  test.each<readonly [before: Share, now: Share, fresh: Share, Verdict, p: number | null]>([
-    [[5, 5], [0, 5], [0, 5], "broken", 1 / 252],
-    [[3, 3], [0, 3], [0, 5], "broken", 1 / 56],
-    [[2, 2], [0, 2], [0, 5], "undecided", 1 / 21],
-    [[5, 5], [4, 5], [1, 5], "broken", 1 / 42],
-    [[5, 5], [4, 5], [2, 5], "undecided", 1 / 12],
-    [[5, 5], [4, 5], [5, 5], "passed again", 1],
-    [[5, 5], [0, 5], [0, 0], "undecided", null],
-    [[0, 5], [0, 5], [0, 0], "failing", null],
-    [[5, 5], [5, 5], [0, 0], "passes", null],
-    [[0, 5], [5, 5], [0, 0], "fixed", null],
-    [[3, 5], [5, 5], [0, 0], "passes", null],
-  ])("%j, then %j and %j: %s", (before, now, fresh, verdict, p) => {
-    const { tests } = compare([result("a", now, fresh)], [result("a", before)]);
+describe("the verdict about one test of two applications that were asked in turn", () => {
+  // Fisher's exact test of the fresh runs of the new side against all of the old one, by hand: 1/C(n, k).
+  test.each<
+    readonly [before: Share, again: Share, now: Share, fresh: Share, Verdict, p: number | null]
+  >([
+    [[1, 1], [6, 6], [0, 1], [0, 6], "broken", 1 / 1716], // C(13, 6)
+    [[5, 5], [6, 6], [0, 5], [0, 6], "broken", 1 / 12376], // C(17, 6)
+    [[1, 1], [6, 6], [0, 1], [6, 6], "passed again", 1],
+    [[1, 1], [0, 0], [0, 1], [0, 0], "inconclusive", null],
+    [[5, 5], [6, 6], [4, 5], [5, 6], "varies", 6 / 17],
+    [[0, 5], [0, 0], [0, 5], [0, 0], "fails as before", null],
+    [[5, 5], [0, 0], [5, 5], [0, 0], "passes", null],
+    [[0, 5], [0, 0], [5, 5], [0, 0], "fixed", null],
+    [[3, 5], [0, 0], [5, 5], [0, 0], "passes", null],
+  ])("%j and %j, then %j and %j: %s", (before, again, now, fresh, verdict, p) => {
+    const { tests } = compareAsked([result("a", now, fresh)], [result("a", before, again)], rules);
     expect(tests[0]?.verdict).toBe(verdict);
     if (p === null) expect(tests[0]?.p).toBeNull();
     else expect(tests[0]?.p).toBeCloseTo(p, 12);
   });
 
   test("without asking again, the planned runs decide", () => {
-    const before = [result("a", [5, 5])];
-    expect(compare([result("a", [0, 5])], before, { confirm: 0 }).tests[0]?.verdict).toBe("broken");
+    const [now, before] = [[result("a", [0, 5])], [result("a", [5, 5])]];
+    const { tests } = compareAsked(now, before, { level: 0.05, confirm: 0 });
+    expect(tests[0]).toMatchObject({ verdict: "broken", limit: 0.025 });
+  });
+
+  test("flaky tests that were asked again do not hide a broken one", () => {
+    const flaky = Array.from({ length: 20 }, (_, index) => `f${index}`);
+    const { tests } = compareAsked(
+      [result("a", [0, 5], [0, 6]), ...flaky.map((name) => result(name, [4, 5], [5, 6]))],
+      [result("a", [5, 5], [6, 6]), ...flaky.map((name) => result(name, [4, 5], [5, 6]))],
+      rules,
+    );
+    expect(tests.map(({ verdict }) => verdict)).toEqual(["broken", ...flaky.map(() => "varies")]);
+  });
+
+  test("the tests that miss what the other side passes are asked again, by planned runs alone", () => {
+    const before = [result("a", [5, 5]), result("b", [1, 5]), result("c", [0, 5])];
+    const now = [
+      result("a", [4, 5]),
+      result("b", [3, 5]),
+      result("c", [0, 5]),
+      result("d", [0, 5]),
+    ];
+    expect(doubtfulTests(now, before)).toEqual(["a", "b"]);
+  });
+
+  test("a test without a judged run on one side is not judged", () => {
+    const lost = testResult("a", [runOf("a", false, { status: "error" })]);
+    expect(compareAsked([lost], [result("a", [1, 1])], rules).tests[0]?.verdict).toBe("not judged");
+    expect(compareAsked([result("a", [1, 1])], [lost], rules).tests[0]?.verdict).toBe("not judged");
   });
 });
 
-test("flaky tests that were asked again do not hide a broken one", () => {
-  const flaky = Array.from({ length: 20 }, (_, index) => `f${index}`);
-  const { tests } = compare(
-    [result("a", [0, 5], [0, 5]), ...flaky.map((name) => result(name, [4, 5], [4, 5]))],
-    [result("a", [5, 5]), ...flaky.map((name) => result(name, [4, 5]))],
-  );
-  expect(tests.map(({ verdict }) => verdict)).toEqual(["broken", ...flaky.map(() => "undecided")]);
+const baselineOf = (tests: readonly TestResult[]) => ({
+  file: "before.json",
+  sha256: "0",
+  at: new Date("2026-11-28"),
+  server: "",
+  serverVersion: null,
+  tests,
+  history: [],
 });
+
+/** Compares tests with a baseline of which some were not to be run. */
+const compare = (now: readonly TestResult[], before: readonly TestResult[], isMerge = false) =>
+  comparedWithBaseline(
+    { tests: now, baseline: baselineOf(before), skipped: new Set(["skipped"]), rules, suites: [] },
+    { isMerge },
+  );
 
 test("a suite is worse that falls a little everywhere, though no test is broken", () => {
   const names = Array.from({ length: 60 }, (_, index) => `t${index}`);
-  const of = (misses: (index: number) => number) =>
-    names.map((name, index) => result(name, [5 - misses(index), 5]));
-  // 283 and 226 of 300.
-  const compared = compare(
-    of((index) => (index < 46 ? 1 + Number(index < 28) : 0)),
-    of((index) => Number(index < 17)),
-  );
-  expect(compared).toMatchObject({
+  const of = (misses: (index: number) => number, again?: Share) =>
+    names.map((name, index) => result(name, [5 - misses(index), 5], again));
+  const before = of((index) => Number(index < 17));
+  const misses = (index: number) => (index < 46 ? 1 + Number(index < 28) : 0);
+  // 283 and 226 of 300, and with every test asked again.
+  const { suite, tests } = compare(of(misses, [4, 6]), before);
+  expect(suite).toMatchObject({
+    verdict: "worse",
     before: { passes: 283, runs: 300 },
     now: { passes: 226, runs: 300 },
-    isWorse: true,
+    again: { passes: 240, runs: 300 }, // four of the first five
   });
-  expect(compared.p).toBeLessThan(1e-6);
-  expect(compared.tests.some(({ verdict }) => verdict === "broken")).toBe(false);
+  expect(suite.p).toBeLessThan(1e-6);
+  expect(suite.fall?.fall).toBeCloseTo(0.19, 12);
+  expect(tests.some(({ verdict }) => verdict === "broken")).toBe(false);
+  expect(compare(of(misses, [6, 6]), before).suite.verdict).toBe("worse then");
+  // Results that are merged cannot be asked again.
+  expect(compare(of(misses), before, true).suite.verdict).toBe("inconclusive");
 });
 
 describe("tests of one side only", () => {
-  const asks = (query: string) => ({
+  const asks = (query: string, content: string | null) => ({
+    content,
     turns: [
       {
         query,
@@ -100,142 +145,48 @@ describe("tests of one side only", () => {
   test("are new, or removed; those that are skipped are neither", () => {
     const { tests, removed } = compare(
       [result("suite: a", [1, 1])],
-      [result("gone", [1, 1]), result("skipped", [1, 1])],
-      { skipped: new Set(["skipped"]) },
+      [result("gone", [1, 1]), result("skipped", [1, 1], [0, 0], { content: "suite: a" })],
     );
     expect(tests[0]).toMatchObject({ verdict: "new", before: null });
     expect(removed).toEqual(["gone"]);
   });
 
-  test("that ask the same are one that was renamed", () => {
-    const { tests, removed } = compare(
-      [result("new", [1, 1], [0, 0], asks("q"))],
-      [result("old", [1, 1], [0, 0], asks("q")), result("other", [1, 1], [0, 0], asks("r"))],
-    );
-    expect(tests[0]).toMatchObject({ verdict: "passes", renamed: "old" });
-    expect(removed).toEqual(["other"]);
-  });
+  test.each([["h"], [null]])(
+    "that ask the same are one that was renamed: content %s",
+    (content) => {
+      const { tests, removed } = compare(
+        [result("new", [1, 1], [0, 0], asks("q", "h"))],
+        [
+          result("old", [1, 1], [0, 0], asks("q", content)),
+          result("other", [1, 1], [0, 0], asks("r", content && "i")),
+        ],
+      );
+      expect(tests[0]).toMatchObject({ verdict: "passes", renamed: "old" });
+      expect(removed).toEqual(["other"]);
+    },
+  );
 
-  test("of earlier versions, which do not say what they ask, are not renamed", () => {
-    const { removed } = compare([result("new", [1, 1])], [result("old", [1, 1])]);
+  test("of the oldest versions, which do not say what they ask, are not renamed", () => {
+    const { removed } = compare(
+      [result("new", [1, 1])],
+      [result("old", [1, 1], [0, 0], { content: null })],
+    );
     expect(removed).toEqual(["old"]);
   });
 });
 
-test("a test without a judged run is new, and one without any has not run", () => {
-  const { tests } = compare([result("b", [1, 1])], [testResult("b", [])]);
-  expect(tests[0]).toMatchObject({ verdict: "new", p: null });
-});
-
-describe("repeats with the same answer", () => {
-  const alike = { answer: "You have 30 days of leave in each calendar year.", tokens: 9 };
-  const wrong = { answer: "You have no days of leave in any calendar year.", tokens: 9 };
-
-  test("count once where a cache may be the cause, and fresh ones not at all", () => {
-    const { tests, reduced, now } = compare(
-      [result("a", [0, 5], [0, 5], wrong)],
-      [result("a", [5, 5], [0, 0], alike)],
-    );
-    expect(tests[0]).toMatchObject({
-      verdict: "undecided",
-      p: null,
-      before: { passes: 1, runs: 1 },
-    });
-    expect({ reduced, now }).toEqual({ reduced: 1, now: { passes: 0, runs: 1 } });
-  });
-
-  test("count where another question got two answers: there is no cache", () => {
-    const other = testResult("b", [runOf("b", true, alike), runOf("b", true, wrong)]);
-    const { tests, reduced } = compare(
-      [result("a", [0, 5], [0, 5], wrong), other],
-      [result("a", [5, 5], [0, 0], alike), other],
-    );
-    expect(tests[0]?.verdict).toBe("broken");
-    expect(reduced).toBe(0);
-  });
-
-  test("count where they are short: models often say the same", () => {
-    const { tests } = compare(
-      [result("a", [0, 5], [0, 5], { answer: "no", tokens: 1 })],
-      [result("a", [5, 5], [0, 0], { answer: "yes", tokens: 1 })],
-    );
-    expect(tests[0]?.verdict).toBe("broken");
-  });
-
-  test("count where no model was used", () => {
-    const { tests } = compare(
-      [result("a", [0, 5], [0, 5], { ...wrong, tokens: null })],
-      [result("a", [5, 5], [0, 0], { ...alike, tokens: 0 })],
-    );
-    expect(tests[0]?.verdict).toBe("broken");
-  });
-
-  test("count once where an annotation reply answered", () => {
-    const other = testResult("b", [runOf("b", true, alike), runOf("b", true, wrong)]);
-    const { now } = compare(
-      [result("a", [5, 5], [0, 0], { ...alike, annotated: true }), other],
-      [result("a", [5, 5], [0, 0], alike), other],
-    );
-    expect(now).toEqual({ passes: 3, runs: 3 });
-  });
-});
-
-describe("earlier runs", () => {
-  const names = Array.from({ length: 10 }, (_, index) => `t${index}`);
-  /** Ten tests with five repeats of which so many miss, one in each test. */
-  const run = (misses: number) =>
-    names.map((name, index) => result(name, [5 - Number(index < misses), 5]));
-  const now = names.map((name, index) =>
-    result(name, [5 - Number(index < 8) - Number(index < 2), 5]),
-  );
-
-  test("tell by how much times differ", () => {
-    expect(compare(now, run(1))).toMatchObject({ isWorse: true, times: "assumed" });
-    const steady = [1, 0, 1, 1, 2].map(run);
-    expect(compare(now, run(1), { history: steady })).toMatchObject({
-      isWorse: true,
-      times: "history",
-    });
-    const wild = [10, 0, 9, 1, 10].map(run);
-    expect(compare(now, run(1), { history: wild })).toMatchObject({
-      isWorse: false,
-      times: "history",
-    });
-  });
-
-  test("are at least five, of the same tests, with no more repeats", () => {
-    const wild = [10, 0, 9, 1].map(run);
-    const others = [result("x", [5, 5])];
-    const more = names.map((name) => result(name, [20, 20]));
-    for (const fifth of [[], [others], [more]])
-      expect(compare(now, run(1), { history: [...wild, ...fifth] }).times).toBe("assumed");
-  });
-
-  test("widen what chance explains in a single test", () => {
-    const before = run(1);
-    const broken = [result("t9", [1, 5], [1, 5]), ...now.slice(0, 9)];
-    const verdict = (history: readonly (readonly TestResult[])[]) =>
-      compare(broken, before, { history }).tests[0]?.verdict;
-    expect(verdict([])).toBe("broken");
-    expect(verdict([1, 0, 1, 1, 2].map(run))).toBe("broken");
-    expect(verdict([10, 0, 10, 0, 10].map(run))).toBe("undecided");
-  });
-});
-
-describe("answers of a test that passes", () => {
-  const of = (...answers: readonly string[]) =>
-    testResult(
-      "a",
-      answers.map((answer) => runOf("a", true, { answer })),
-    );
-  test.each([
-    [["30 days"], ["14 weeks"], "changed"],
-    [["30 days", "thirty days"], ["a month", "thirty days"], "passes"],
-    [["You have thirty days of leave."], ["You have thirty days of vacation."], "passes"],
-    [["You have thirty days of leave."], ["You have twenty weeks of vacation."], "changed"],
-  ] as const)("%j, then %j: %s", (before, now, verdict) => {
-    expect(compare([of(...now)], [of(...before)]).tests[0]?.verdict).toBe(verdict);
-  });
+test.each<readonly [what: string, more: Partial<TestRun>, byModel: boolean]>([
+  ["a model's", { tokens: 9 }, true],
+  ["one of an annotation reply", { tokens: 9, annotated: true }, false],
+  ["one without tokens", { tokens: null }, false],
+])("the answers of a cache count once if they are a model's: %s", (_, more, byModel) => {
+  const long = (name: string) => ({ ...more, answer: `${name}: ${"an answer ".repeat(5)}` });
+  const names = ["a", "b", "c"];
+  const of = (side: string, passes: number) =>
+    names.map((name) => result(name, [passes, 5], [0, 0], long(`${name} ${side}`)));
+  const { gate, tests } = compare(of("now", 5), of("before", 5));
+  expect(gate?.cached).toBe(true);
+  expect(tests[0]?.now).toEqual(byModel ? { passes: 1, runs: 1 } : { passes: 5, runs: 5 });
 });
 
 describe("the status of a test", () => {
@@ -262,24 +213,18 @@ describe("the status of a test", () => {
     const pass = {
       rate: rule.rate ?? (rule.lower_bound === undefined ? 1 : 0),
       lower_bound: 0,
+      stated: rule.rate !== undefined,
       ...rule,
     };
     expect(result("t", planned, [0, 0], { pass }).status).toBe(status);
   });
 });
 
-test("tests are asked again that miss what they passed, by planned runs alone", () => {
-  const before = [result("a", [5, 5]), result("b", [1, 5]), result("c", [0, 5])];
-  const now = [result("a", [4, 5]), result("b", [3, 5]), result("c", [0, 5]), result("d", [0, 5])];
-  expect([...doubtfulTests(now, { tests: before, skipped: new Set() })]).toEqual(["a", "b"]);
-});
-
 test("time is claimed only where both were asked in turn", () => {
   const of = (seconds: number) =>
     Array.from({ length: 8 }, (_, index) => result(`t${index}`, [1, 1], [0, 0], { seconds }));
   expect(compare(of(2), of(1)).seconds).toEqual({ before: 1, now: 2, ratio: null });
-  expect(compare(of(2), of(1), { isInterleaved: true })).toMatchObject({
-    times: "interleaved",
+  expect(compareAsked(of(2), of(1), rules)).toMatchObject({
     seconds: { before: 1, now: 2, ratio: { low: 2, high: 2 } },
     tokens: null,
   });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { SuiteTest } from "../../../src/commands/measure/suite-file/index.ts";
 import { storedRun, storedSelection } from "../../../src/commands/measure/suites/answers/index.ts";
-import { checkLimits, overBudget } from "../../../src/commands/measure/suites/run-tests.ts";
+import { checkLimits, overBudget } from "../../../src/commands/measure/suites/runs/run-tests.ts";
 import { spawnChild } from "../../../src/host/child-process.ts";
 import { write } from "../../lib/directory.ts";
 import { workflowJudge } from "../../lib/judge-apps.ts";

@@ -215,14 +215,21 @@ test("a test that failed before does not fail a run with a baseline; a broken on
   expect(again.exit, again.err).toBe(0);
   expect(testsOf(again.out)).toMatchObject([
     { name: "Echo: says hello", passes: 3, verdict: "passes" },
-    { name: "Echo: knows holidays", passes: 0, verdict: "failing" },
+    { name: "Echo: knows holidays", passes: 0, verdict: "fails as before" },
   ]);
-  const text = await readFile(join(folder, "echo.yaml"), "utf8");
-  await write(folder, { "worse.yaml": text.replace('is "hello"', 'is "Hello"') });
-  const worse = await wf("worse.yaml", "--repeat", "3", "--baseline", "before.json");
+  // The same question to an application that fails.
+  const worse = await wf(
+    "echo.yaml",
+    "--repeat",
+    "3",
+    "--baseline",
+    "before.json",
+    "--app",
+    "broken",
+  );
   expect(worse.exit).toBe(14);
-  expect(worse.out).toMatch(/failed\tEcho: says hello\t0\/3\t.*\t3\/3\t0\/5\tbroken\n/);
-  expect(worse.err).toContain("1 test broke: Echo: says hello");
+  expect(worse.out).toMatch(/failed\tEcho: says hello\t0\/3\t.*\t3\/3\t0\/20\tbroken\n/);
+  expect(worse.err).toContain("1 broken: Echo: says hello");
 });
 
 test("the same command continues after an interrupt and asks nothing twice", async () => {

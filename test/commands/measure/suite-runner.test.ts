@@ -74,10 +74,10 @@ test("-o jsonl prints a line for each result, in order, and the verdict on stder
   const results = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(results.map(({ test: name, repeat, status }) => [name, repeat, status])).toEqual([
     ["first", 1, "passed"],
-    ["first", 2, "passed"],
     ["second", 1, "failed"],
-    ["second", 2, "failed"],
     ["third", 1, "passed"],
+    ["first", 2, "passed"],
+    ["second", 2, "failed"],
     ["third", 2, "passed"],
   ]);
   expect(pieces).toHaveLength(6);

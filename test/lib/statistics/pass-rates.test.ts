@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { intervalText, passRate, totalPasses } from "../../../src/lib/statistics/pass-rates.ts";
+import {
+  intervalText,
+  passRate,
+  totalPasses,
+  totalRate,
+} from "../../../src/lib/statistics/pass-rates.ts";
 
 // R. G. Newcombe, "Two-sided confidence intervals for the single proportion", 1998, table I, method 3.
 test.each([
@@ -37,3 +42,34 @@ test("passes add up, and an interval is shown in percent", () => {
 });
 
 const of = (passes: number, runs: number) => ({ passes, runs });
+
+const tests = (...shares: readonly (readonly [passes: number, runs: number])[]) =>
+  shares.map(([passes, runs]) => ({ passes, runs }));
+
+test.each([
+  // All repeats alike: the variance between the tests, 2/1 · (2.5² + 2.5²)/10² = 0.25, is that of one run.
+  ["two tests that differ", tests([5, 5], [0, 5]), 1, 0.5],
+  // 10/9 · 10 · 0.5²/10² = 0.02778 is that of nine runs.
+  [
+    "ten tests of one run",
+    tests(...Array.from({ length: 10 }, (_, at) => [at % 2, 1] as const)),
+    9,
+    0.5,
+  ],
+  [
+    "tests that all pass count once each",
+    tests(...Array.from({ length: 20 }, () => [5, 5] as const)),
+    20,
+    1,
+  ],
+  ["never more than there are runs", tests([1, 2], [2, 4], [3, 6], [3, 7]), 19, 9 / 19],
+])("the rate of all tests: %s", (_, all, effective, rate) => {
+  const [total, alike] = [totalRate(all), passRate(rate * effective, effective)];
+  expect(total?.rate).toBeCloseTo(rate, 12);
+  expect(total?.low).toBeCloseTo(alike?.low ?? Number.NaN, 9);
+  expect(total?.high).toBeCloseTo(alike?.high ?? Number.NaN, 9);
+});
+
+test("there is no rate of tests without runs", () => {
+  expect(totalRate(tests([0, 0]))).toBeNull();
+});

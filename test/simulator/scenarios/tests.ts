@@ -265,7 +265,7 @@ export const tests: Scenario = {
     },
     {
       name: "a recorded result counts for all repeats",
-      file: "src/commands/measure/suites/run-journal.ts",
+      file: "src/commands/measure/suites/runs/run-journal.ts",
       from: "JSON.stringify([suite.path, test.name, repeat, side]);",
       to: "JSON.stringify([suite.path, test.name, repeat > 0, side]);",
     },
