@@ -66,6 +66,7 @@ export const topicNames = [
   "times",
   "follow",
   "recordings",
+  "verdicts",
   "scripting",
   "auth",
   "names",

@@ -5,6 +5,7 @@ import { figureNames } from "../stats/index.ts";
 import conditions from "./conditions.md?raw";
 import follow from "./follow.md?raw";
 import recordings from "./recordings.md?raw";
+import verdicts from "./verdicts.md?raw";
 
 const namesOf = (table: object): string => Object.keys(table).join(", ");
 
@@ -26,9 +27,10 @@ const vocabulary: Readonly<Record<string, string>> = {
   ].join("\n"),
 };
 
-/** Help topics about runs: pages in Markdown. */
+/** Help topics about runs and their tests: pages in Markdown. */
 export const topics = {
   conditions: conditions.replace(/\{(\w+)\}/g, (place, name: string) => vocabulary[name] ?? place),
   follow,
   recordings,
+  verdicts,
 };
