@@ -1,7 +1,7 @@
-// Writes docs/reference.md and pages of the skill from the commands of both programs, and the keys of a suite:
-// the table in docs/test-suites.md and the JSON Schema. The manual pages come with the build.
+// Writes docs/reference.md and pages of the skill from the commands of both programs and the keys of a suite, and the
+// JSON Schema of a suite. The manual pages come with the build.
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { imported } from "./built-sources.mjs";
 import { prepare, root, tool } from "./prepare.mjs";
@@ -16,8 +16,6 @@ writeFileSync(join(docs, "reference.md"), await markdown.referencePage());
 const references = join(root, "src", "commands", "assistants", "skill", "references");
 for (const [name, text] of await skill.skillPages()) writeFileSync(join(references, name), text);
 writeFileSync(join(docs, "llms.txt"), llms.llmsPage(root));
-const suitesPage = join(docs, "test-suites.md");
-writeFileSync(suitesPage, suites.withSuiteKeys(readFileSync(suitesPage, "utf8")));
 writeFileSync(join(root, "examples", "suite.schema.json"), suites.schemaFile());
 const types = join(root, "types", "operations.d.ts");
 writeFileSync(types, library.operationTypes());

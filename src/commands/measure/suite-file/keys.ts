@@ -62,7 +62,7 @@ export interface SuiteKey {
   readonly name: string;
   readonly where: readonly SuiteLevel[];
   readonly type: SuiteKeyType;
-  /** In Markdown, as in docs/test-suites.md. */
+  /** In Markdown, as in docs/reference.md. */
   readonly description: string;
   /** Of a number, both ends included. */
   readonly range?: readonly [least: number, most: number];
@@ -96,7 +96,7 @@ const ofTurns = [...ofTests, "turn"] as const;
 
 /**
  * The keys of a suite, in the order of the documentation. The reader, the JSON Schema, the columns of
- * rows and the table in docs/test-suites.md follow from them.
+ * rows and the table in docs/reference.md follow from them.
  */
 export const suiteKeys = [
   key(

@@ -15,7 +15,7 @@ export type Suite = Awaited<ReturnType<typeof readSuite>> & {
 };
 
 /**
- * Reads a suite (YAML, or rows of CSV or JSON Lines; its keys: docs/test-suites.md). Throws `usage`
+ * Reads a suite (YAML, or rows of CSV or JSON Lines; its keys: docs/reference.md). Throws `usage`
  * with the line of a mistake: an unknown key, a value of another type, a test without a name or with
  * that of another one.
  */
