@@ -24,7 +24,7 @@ const proofs = {
   verdicts: {
     what: "200 to 1,000 applications for each of 327 ways to run a suite; suites against the sandbox",
     script: ["verdict-rates.mjs"],
-    tests: ["suite-verdicts"],
+    tests: ["suite-gate"],
     env: { VERDICT_SEEDS: "100" },
   },
   tuning: {

@@ -33,7 +33,7 @@ const seconds = {
   "test/long/pages.test.ts": 120,
   "test/long/servers.test.ts": 120,
   "test/long/simulator.test.ts": 500,
-  "test/long/suite-verdicts.test.ts": 200,
+  "test/long/suite-gate.test.ts": 200,
   "test/long/sync-kills.test.ts": 300,
   "test/long/torture.test.ts": 500,
   "test/long/tune-kills.test.ts": 90,
