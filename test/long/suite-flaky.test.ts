@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { verdictOf } from "../../src/commands/measure/suites/flaky.ts";
 import { seeded } from "../lib/seeded.ts";
 
-/** Percent in docs/test-suites.md, computed apart from the code: the number of switches is a Markov chain. */
+/** Percent in docs/verdicts.md, computed apart from the code: the number of switches is a Markov chain. */
 test.each([
   [0.5, { flaky: 100, unclear: 0, broken: 0, fixed: 0, passing: 0 }],
   [0.8, { flaky: 91.2, unclear: 6.9, broken: 0.4, fixed: 0.4, passing: 1.2 }],

@@ -85,6 +85,7 @@ test("the package contains the programs and their documentation, in less than 3.
     "docs/syncing.md",
     "docs/test-suites.md",
     "docs/troubleshooting.md",
+    "docs/verdicts.md",
     "docs/versions.md",
     "package.json",
     "types/index.d.ts",

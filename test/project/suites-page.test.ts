@@ -57,7 +57,6 @@ const expected: readonly Expected[] = [
       ],
     },
   },
-  { tests: { "Echo: repeats a question": ["run succeeded: "] } },
   {
     tests: {
       "Compared: similar words": ["similarity 0.857"], // 6/7

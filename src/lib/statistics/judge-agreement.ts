@@ -1,4 +1,4 @@
-/** How well a judge agrees with people. Formulas and sources: docs/test-suites.md. */
+/** How well a judge agrees with people. Formulas and sources: docs/verdicts.md. */
 import { sum } from "../numbers.ts";
 import { NORMAL_95 } from "./distributions.ts";
 import { fisherFewer, signTest } from "./exact-tests.ts";
