@@ -25,7 +25,7 @@ const proofs = {
     what: "200 to 1,000 applications for each of 327 ways to run a suite; suites against the sandbox",
     script: ["verdict-rates.mjs"],
     tests: ["suite-gate"],
-    env: { VERDICT_SEEDS: "100" },
+    env: { GATE_KILLS: "200" },
   },
   tuning: {
     what: "synthetic collections with equal and better arms, also of shared documents, and 100 kills",

@@ -86,7 +86,7 @@ test("files of results say what they are; the looks at a baseline are counted", 
     { folder: session.folder, env: session.env },
   );
   expect(read.out).toContain("comparison 6 with it\n");
-  expect(read.out).toContain("3 to 51 of 100 suites have at least one in thirty\n");
+  expect(read.out).toContain("3 to 51 of 100 simulated suites had at least one in thirty\n");
   // A history counts them for all machines.
   const first = await session.judged("good", ["--baseline", "before.json", "--history", "history"]);
   const second = await session.judged("good", [

@@ -53,8 +53,8 @@ export interface TestComparison {
   readonly renamed: string | null;
   /** Whether a new or edited test passes surely too seldom. */
   readonly fails: boolean;
-  /** Whether one more fresh run is due. */
-  readonly isAsked: boolean;
+  /** What would decide about a test that is inconclusive. */
+  readonly next: string | null;
 }
 
 const blank = {
@@ -66,7 +66,7 @@ const blank = {
   e: null,
   renamed: null,
   fails: false,
-  isAsked: false,
+  next: null,
 };
 
 /** Whether a comparison can ask, or only reads results. */
@@ -108,22 +108,29 @@ export function comparedWithBaseline(
       again: input.second ? totalPasses([...input.second.values()]) : null,
       fall: fallInterval(before, now),
     },
-    tests: found.tests.map(comparisonOf),
+    tests: found.tests.map((test) => comparisonOf(test, isMerge)),
     removed: found.removed,
     gate: found,
     ...shifts,
   };
 }
 
-function comparisonOf(test: TestVerdict): TestComparison {
+function comparisonOf(test: TestVerdict, isMerge: boolean): TestComparison {
   const { name, verdict } = test;
   if (!("counts" in test))
     return { ...blank, name, verdict, p: test.p ?? null, fails: test.fails ?? false };
   const { counts, renamed = null } = test;
   const own = { ...blank, name, verdict, ...counts, renamed };
   return "e" in test
-    ? { ...own, p: test.p, limit: test.limit, e: test.e, isAsked: test.isAsked }
+    ? { ...own, p: test.p, limit: test.limit, e: test.e, next: nextStep(test.isAsked, isMerge) }
     : { ...own, p: test.pFixed ?? null };
+}
+
+function nextStep(isAsked: boolean, isMerge: boolean): string {
+  if (isMerge) return "give --baseline to the shards, which ask again";
+  return isAsked
+    ? "it was not asked often enough: run the same command again"
+    : "a baseline with --repeat 5 or more decides such tests";
 }
 
 /** Compares the tests of two applications that were asked in turn. */

@@ -45,17 +45,8 @@ export function testText(test: TestComparison): string {
 const verdictText = ({ verdict, fails }: TestComparison): string =>
   fails ? `${verdict}, and below its rate` : verdict;
 
-function becauseText({
-  verdict,
-  before,
-  now,
-  fresh,
-  p,
-  limit,
-  e,
-  isAsked,
-}: TestComparison): string {
-  if (verdict === "not judged") return "every answer was an error";
+function becauseText({ verdict, before, now, fresh, p, limit, e, next }: TestComparison): string {
+  if (verdict === "not judged") return "there is no answer that was judged";
   if (!before || !now)
     return `${p === null ? "" : `so few passes have the chance ${chanceText(p)}`}`;
   const all = fresh ? totalPasses([now, fresh]) : now;
@@ -69,10 +60,7 @@ function becauseText({
   if (verdict === "fails")
     return `misses every time: ${rates}; with nothing changed a suite like this shows such a test in ${expected} of 100 runs (e)`;
   if (verdict !== "inconclusive") return `${rates}${chance}`;
-  const next = isAsked
-    ? "it was not asked often enough: run the same command again"
-    : "a baseline with --repeat 5 or more decides such tests";
-  return `${rates}${chance}; ${next}`;
+  return [`${rates}${chance}`, ...(next === null ? [] : [next])].join("; ");
 }
 
 /** Verdicts that stand in the first line of a report, in this order. */
@@ -104,9 +92,7 @@ export function verdictLines(compared: SuiteComparison): string[] {
     suiteText(compared),
     ...tests.filter(isNamed).map(testText),
     ...(removed.length > 0 ? [`removed: ${firstNames(removed)}`] : []),
-    ...(unjudged.length > 0
-      ? [`not judged, since every answer was an error: ${firstNames(unjudged)}`]
-      : []),
+    ...(unjudged.length > 0 ? [`without an answer that was judged: ${firstNames(unjudged)}`] : []),
   ];
 }
 
@@ -121,7 +107,7 @@ export function comparisonNotes(run: SuiteRun, compared: SuiteComparison): strin
           `the share of passes ${fall.fall > 0 ? `fell by ${points(fall.fall)} points` : "did not fall"} (95 %: ${points(fall.low)} to ${points(fall.high)}): a fall of more than ${points(fall.high)} points is excluded`,
         ]
       : []),
-    `level ${percentText(level)}: so often a run is red at most where nothing has changed; a test counts as broken up to e = ${percentText(level / 2)}`,
+    `level ${percentText(level)}; a test counts as broken up to e = ${percentText(level / 2)} (wf help verdicts)`,
     ...(baseline ? baselineNotes(baseline) : ["both were asked in turn"]),
     ...historyNotes(run, compared),
     ...askedNotes(tests),
@@ -143,7 +129,7 @@ function baselineNotes(baseline: NonNullable<SuiteRun["baseline"]>): string[] {
     `baseline ${file} of ${at?.toISOString() ?? "an unknown time"} (sha256 ${sha256}${server}); comparison ${looks ?? "(not known which)"} with it`,
     ...(looks !== undefined && looks >= MANY_LOOKS
       ? [
-          "each comparison has its own chance of a false alarm: where nothing changes, 3 to 51 of 100 suites have at least one in thirty",
+          "each comparison has its own chance of a false alarm: where nothing changed, 3 to 51 of 100 simulated suites had at least one in thirty",
         ]
       : []),
     ...(unknown.length > 0
