@@ -53,7 +53,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb backup (list|diff|restore|drill|prune)/, ["kb backup backups Handbook"]],
   [/^kb chunk import/, ["kb chunk export Handbook chunks.csv"]],
   [/^kb undo/, ["kb doc disable Handbook leave.md --backup-dir backups"]],
-  [/^wf .*test run .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
+  [/^wf .*test (run|plan) .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
   [
     /^wf test merge/,
     ["1", "2"].map(
