@@ -98,7 +98,7 @@ test("a test that broke is asked again, and fails the run", async () => {
   expect(ran.exit).toBe(14);
   expect(ran.err).toContain("asking 1 test again, up to 6 times each: S: q3\n");
   // The exact p of 20 of 25 after 25 of 25, test by test, is that of 0 of 5 after 5 of 5: 1/252.
-  expect(ran.err).toContain("asking 4 tests again, since fewer runs passed than before\n");
+  expect(ran.err).toContain("asking 4 tests again, since fewer runs passed than before: S: q1, ");
   expect(errorOf(ran.err).message).toBe(
     "the suite is worse: 20 of 25 runs passed, 25 of 25 before; asked again 80 %, 100 % before (p 0.004, limit 5 %); 1 broken: S: q3",
   );

@@ -176,6 +176,18 @@ test("a check says what is expected", () => {
   );
 });
 
+test("the report names the tests that compare wording only", async () => {
+  const ran = await run([
+    { inputs: { query: "a b c d" }, answer: "a b c d" },
+    { inputs: { query: "a" }, answer: "a", compare: "exact" },
+  ]);
+  const { tests } = JSON.parse(ran.out) as { tests: readonly { wording: boolean }[] };
+  expect(tests.map(({ wording }) => wording)).toEqual([true, false]);
+  const shown = await sandbox.cli(["wf", "test", "run", join(folder, "suite.yaml")]);
+  expect(shown.out).toContain("1 test of 2 compares the wording of answers (similar): ");
+  expect(shown.out).toContain("what they mean: suite: test 0\n");
+});
+
 test("a test is failed by its answer alone: 14", async () => {
   const ran = await run([{ inputs: { query: "a" }, compare: "exact", answer: "b" }]);
   expect(ran.exit).toBe(14);

@@ -18,6 +18,8 @@ test.each([1, 2, 20])("an application that answers nonsense to %d tests is red",
   const now = await session.judged("nonsense", ["--baseline", "before.json"]);
   expect(now.exit).toBe(14);
   expect(now.tests.map(({ verdict }) => verdict)).toEqual(now.tests.map(() => "broken"));
+  // Where the suite is worse, six fresh runs of a test suffice; otherwise a dead one is asked up to twenty times.
+  expect(now.tests[0]?.fresh).toEqual({ passes: 0, runs: count === 20 ? 6 : 20 });
   await session.stop();
 });
 

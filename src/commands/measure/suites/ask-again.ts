@@ -67,8 +67,7 @@ export async function* askAgain(
       await context.notice("nothing is asked again: the budget of a suite is used up");
       break;
     }
-    if (!said.has(due.why)) await context.notice(due.why);
-    said.add(due.why);
+    await noticeOf(due, said, context);
     const next = plan.again(due.wanted, { secondLook: due.secondLook });
     board.add(next);
     const end = yield* asking.ask(next, board);
@@ -76,6 +75,14 @@ export async function* askAgain(
     ({ stopped } = end);
   }
   return { runs, stopped };
+}
+
+/** Names the tests that are asked for a reason for the first time. */
+async function noticeOf({ wanted, why }: Due, said: Set<string>, { notice }: Context) {
+  const names = [...wanted.keys()].filter((name) => !said.has(`${why} ${name}`));
+  for (const name of names) said.add(`${why} ${name}`);
+  if (names.length > 0)
+    await notice(`asking ${counted(names.length, "test")} again, ${why}: ${firstNames(names)}`);
 }
 
 /** Tests that are asked again round by round do not end one by one. */
@@ -132,16 +139,16 @@ function nextDue(
   if (p <= limit && !looks.second) {
     looks.second = true;
     const wanted = missingLooks(tests);
-    const why = `asking ${counted(wanted.size, "test")} again, since fewer runs passed than before`;
+    const why = "since fewer runs passed than before";
     if (wanted.size > 0) return { wanted, why, secondLook: true };
   }
   if (more.length > 0) return once(more, `up to ${mostFresh(rules)} times, since it never passes`);
   return undefined;
 }
 
-const once = (names: readonly string[], how: string): Due => ({
+const once = (names: readonly string[], why: string): Due => ({
   wanted: new Map(names.map((name) => [name, 1])),
-  why: `asking ${counted(names.length, "test")} again, ${how}: ${firstNames(names)}`,
+  why,
 });
 
 const isFailing = ({ results }: TestResult): boolean =>

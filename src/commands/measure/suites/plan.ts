@@ -1,7 +1,7 @@
 import type { Input } from "../../../operations/operation.ts";
 import { usage } from "../../../errors.ts";
 import { SAMPLE_SEED } from "../../../lib/statistics/intervals.ts";
-import { passRate } from "../../../lib/statistics/pass-rates.ts";
+import { intervalText, passRate } from "../../../lib/statistics/pass-rates.ts";
 import type { PassRate } from "../../../lib/statistics/pass-rates.ts";
 import { counted } from "../../../lib/text.ts";
 import { right } from "../../../output/report-model.ts";
@@ -99,15 +99,15 @@ export async function* run(input: PlanInput, context: Context): AsyncGenerator<R
 
 const changes = [
   { change: "dead", heading: "one dead" },
-  { change: "half", heading: "one to half" },
-  { change: "fall", heading: "all by 10 points" },
+  { change: "half", heading: "one half" },
+  { change: "fall", heading: "all fall by 10" },
 ] as const;
 
 /** `97.5 % (93-99)` */
 function chanceText(chance: PassRate | null | undefined): string | null {
   if (!chance) return null;
   const percent = (share: number) => Number((100 * share).toFixed(1));
-  return `${percent(chance.rate)} % (${percent(chance.low)}–${percent(chance.high)})`;
+  return `${percent(chance.rate)} % (${intervalText(chance).replace(" %", "")})`;
 }
 
 const neededNotes = (needed: Readonly<Record<string, number | null>>, power: number) => {

@@ -1,5 +1,5 @@
 import { sum } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Heading, Report, Section, Tone } from "../../../output/report-model.ts";
 import type { SuiteComparison, TestComparison } from "./comparison.ts";
@@ -181,6 +181,7 @@ export function notesOf(run: SuiteRun): string[] {
   return [
     ...urgentNotes(run),
     ...totalText(tests),
+    ...wordingNote(tests),
     ...judgeNote(tests),
     ...judges,
     ...(compared ? comparisonNotes(run, compared) : []),
@@ -196,6 +197,15 @@ function urgentNotes({ tests, selection, skipped, stopped, compared, notes }: Su
     ...(skipped.length > 0 ? [`${counted(skipped.length, "test")} skipped`] : []),
     ...notes,
     ...overBudget(tests, selection).map((text) => `over budget: ${text}`),
+  ];
+}
+
+/** Tests whose verdict is about words. */
+function wordingNote(tests: readonly TestResult[]): string[] {
+  const names = tests.filter(({ wording }) => wording).map(({ name }) => name);
+  if (names.length === 0) return [];
+  return [
+    `${counted(names.length, "test")} of ${tests.length} compare${names.length === 1 ? "s" : ""} the wording of answers (similar): a judge or conditions would compare what they mean: ${firstNames(names)}`,
   ];
 }
 

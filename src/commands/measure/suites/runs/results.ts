@@ -60,6 +60,8 @@ export function testResult(name: string, results: readonly TestRun[]) {
     score: medianOf(judged.map(({ score }) => score)),
     seconds: medianOf(judged.map(({ seconds }) => seconds)),
     tokens: medianOf(judged.map(({ tokens }) => tokens)),
+    /** Whether its answer is compared by its wording, so that a wrong one that is worded alike passes. */
+    wording: results.some(({ checks }) => checks.some(isOfWording)),
     /** Hashes of the different answers. */
     answers: [
       ...new Set(judged.flatMap(({ answer }) => (typeof answer === "string" ? [answer] : []))),
@@ -67,6 +69,9 @@ export function testResult(name: string, results: readonly TestRun[]) {
     results,
   };
 }
+
+const isOfWording = ({ kind, check }: TestRun["checks"][number]): boolean =>
+  kind === "answer" && check.startsWith("answer is similar to ");
 
 const hasPassed = ({ status }: TestRun): boolean => status === "passed";
 /** Whether an answer was judged. */
