@@ -7,18 +7,17 @@ import type { Passes } from "./pass-rates.ts";
 /**
  * Whether a share is lower than those of earlier times explain: the prediction interval for one more observation
  * (G. J. Hahn, "Factors for calculating two-sided prediction intervals for samples from a normal distribution", 1969),
- * on the scale of log odds. `p` is the chance of so low a share where nothing else has changed; by the ratio `odds`
- * those of a pass may be lower at a bad time. Their variance is at least `leastVariance`.
+ * on the scale of log odds. Gives the chance of so low a share where nothing else has changed. The variance between
+ * times is at least `leastVariance`.
  */
-export function fallAmong(earlier: readonly Passes[], now: Passes, leastVariance = 0) {
+export function fallAmong(earlier: readonly Passes[], now: Passes, leastVariance = 0): number {
   const known = earlier.map(logOdds);
   const count = known.length;
   const mean = sum(known) / count;
   const error = Math.sqrt(Math.max(sampleVariance(known) ?? 0, leastVariance) * (1 + 1 / count));
   const distance = logOdds(now) - mean;
   const sure = distance < 0 ? 0 : 1;
-  const p = error === 0 ? sure : studentBelow(distance / error, count - 1);
-  return { p, odds: Math.exp(-2 * error) };
+  return error === 0 ? sure : studentBelow(distance / error, count - 1);
 }
 
 /** Half a run more on each side keeps those finite that all passed (J. B. S. Haldane, 1956). */
@@ -46,5 +45,5 @@ export function fallOfSuite(earlier: readonly Passes[], tests: readonly KnownAnd
     }),
   );
   const slope = (expected * (total.runs - expected)) / total.runs;
-  return fallAmong(earlier, total, slope > 0 ? variance / slope ** 2 : 0).p;
+  return fallAmong(earlier, total, slope > 0 ? variance / slope ** 2 : 0);
 }

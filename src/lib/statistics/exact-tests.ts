@@ -12,10 +12,10 @@ export interface Tail {
 
 /**
  * The one-sided exact test of Fisher ("The logic of inductive inference", 1935): whether `now` has fewer
- * passes than chance explains. With `odds` below 1 it has fewer by that ratio of odds even without a change.
+ * passes than chance explains.
  */
-export function fisherFewer(before: Passes, now: Passes, odds = 1) {
-  const { first, chances } = passesByChance(before, now, odds);
+export function fisherFewer(before: Passes, now: Passes) {
+  const { first, chances } = passesByChance(before, now);
   const possible: number[] = [];
   let total = 0;
   for (const chance of chances) possible.push(Math.min(1, (total += chance)));
@@ -33,14 +33,13 @@ export function fisherTail(before: Passes, now: Passes): number {
 }
 
 /** The chances of `first`, `first + 1` and so on passes in `now`, given all passes and runs. */
-function passesByChance(before: Passes, now: Passes, odds = 1) {
+function passesByChance(before: Passes, now: Passes) {
   const passes = before.passes + now.passes;
   const first = Math.max(0, passes - before.runs);
   const count = Math.min(now.runs, passes) - first + 1;
   const logs = Float64Array.from({ length: count }, (_, index) => {
     const mine = first + index;
-    const tables = logChoose(now.runs, mine) + logChoose(before.runs, passes - mine);
-    return tables + index * Math.log(odds);
+    return logChoose(now.runs, mine) + logChoose(before.runs, passes - mine);
   });
   const most = logs.reduce((largest, log) => Math.max(largest, log));
   const weights = logs.map((log) => Math.exp(log - most));
