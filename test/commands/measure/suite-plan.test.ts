@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { write } from "../../lib/directory.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { cli, temporaryDirectory, type World } from "../../lib/support.ts";
 
 const folder = await temporaryDirectory();
@@ -79,11 +80,14 @@ test("tests that always pass: a dead one is found always, and no alarm is false"
   expect(chances["none"]).toEqual({ rate: 0, low: 0, high: expect.closeTo(0.01885, 5) as number });
 });
 
-test("a test that falls to half is red where it misses its one run, and most others", async () => {
-  const { repeats } = await planned("suite.yaml --rate 1 --repeat 1");
-  // Missed at first (1/2) and in all of the fresh runs (at most 1/64).
-  expect(repeats[0]?.chances["half"]?.rate).toBeLessThan(0.05);
-});
+rareTest(
+  "a test that falls to half is red where it misses its one run, and most others",
+  async () => {
+    const { repeats } = await planned("suite.yaml --rate 1 --repeat 1");
+    // Missed at first (1/2) and in all of the fresh runs (at most 1/64).
+    expect(repeats[0]?.chances["half"]?.rate).toBeLessThan(0.05);
+  },
+);
 
 test("tests that never passed cannot fall: nothing is found", async () => {
   const { repeats } = await planned("suite.yaml --baseline never.json");
@@ -108,7 +112,7 @@ test.each([
   expect(repeats[0]?.chances["dead"]?.rate).toBe(1);
 });
 
-test("without --repeat: five repeats, and the lowest that finds each change", async () => {
+rareTest("without --repeat: five repeats, and the lowest that finds each change", async () => {
   const { repeats, needed } = await planned("suite.yaml --rate 1");
   expect(repeats.map(({ repeat, runs }) => [repeat, runs])).toEqual(
     [1, 2, 3, 5, 10].map((repeat) => [repeat, 2 * repeat]),
