@@ -3,6 +3,8 @@ import { sum } from "../numbers.ts";
 import { NORMAL_95 } from "./distributions.ts";
 import { fisherFewer, signTest } from "./exact-tests.ts";
 import { holm } from "./multiple-tests.ts";
+import { passRate } from "./pass-rates.ts";
+import type { PassRate } from "./pass-rates.ts";
 
 /** An answer that people and a judge have marked. */
 interface Marked {
@@ -73,6 +75,27 @@ export function comparedWithChance(
   if (value > 0 && fisherFewer(passed, wronglyPassed).p <= GUESSED) return "better";
   if (value < 0 && fisherFewer(wronglyPassed, passed).p <= GUESSED) return "worse";
   return "inconclusive";
+}
+
+/**
+ * The share of good answers among those of which a judge passed a share, with the errors that it makes on good and on bad
+ * ones (W. J. Rogan and B. Gladen, "Estimating prevalence from the results of a screening test", 1978). Its ends are the
+ * outermost ones that the 95 % intervals of all three shares allow. Null unless the judge surely passes good answers more
+ * often than bad ones.
+ */
+export function rateByJudge(
+  passed: PassRate,
+  { good, bad, false_passes, false_fails }: Agreement,
+): PassRate | null {
+  const [hits, alarms] = [passRate(good - false_fails, good), passRate(false_passes, bad)];
+  if (!hits || !alarms || hits.low <= alarms.high) return null;
+  const share = (all: number, hit: number, alarm: number) =>
+    Math.min(1, Math.max(0, (all - alarm) / (hit - alarm)));
+  return {
+    rate: share(passed.rate, hits.rate, alarms.rate),
+    low: share(passed.low, hits.high, alarms.high),
+    high: share(passed.high, hits.low, alarms.low),
+  };
 }
 
 /** A score that an answer got from a judge. */

@@ -178,6 +178,21 @@ test("an answer is judged as often as --repeat says, and in three ways with --pa
   expect(parts).toEqual([usual, usual, reversed, reversed, long, long]);
 });
 
+test("a report corrects the pass rate for the errors of a calibrated judge", async () => {
+  const rows = Array.from({ length: 30 }, (_, at) => [
+    `g${at},How long?,30 days of leave,30 days of leave,pass`,
+    `b${at},How long?,Twenty weeks,30 days of leave,fail`,
+  ]).flat();
+  await write(folder, {
+    "many.csv": ["id,question,answer,expected,label", ...rows, ""].join("\n"),
+  });
+  expect((await calibrate("many.csv", "grader")).exit).toBe(0);
+  const ran = await wf("run", file("suite.yaml"));
+  expect(ran.out).toMatch(
+    /# with the errors of judge grader, \d+ % of the runs that it decides are good \(95 %: \d+–\d+ %\)\n/,
+  );
+});
+
 test("the order is not tested with a workflow, and one score suggests nothing", async () => {
   const ran = await calibrate("labels.csv", "score", "--pairs", "-o", "md");
   expect(ran.exit, ran.err).toBe(0);

@@ -5,7 +5,9 @@ import {
   biasesOf,
   comparedWithChance,
   kappaOf,
+  rateByJudge,
 } from "../../../src/lib/statistics/judge-agreement.ts";
+import { passRate } from "../../../src/lib/statistics/pass-rates.ts";
 
 // Both pass; only people, only the judge; both fail.
 test.each<[string, readonly [number, number, number, number], readonly number[] | null]>([
@@ -98,4 +100,18 @@ test("the figures of a threshold are those of answers that it was not fitted to"
   // The threshold of all is 0.55. Without the good 0.6 it is 0.75, and without the bad 0.5 it is 0.35.
   const best = bestThreshold(scored([0.6, 0.9], [0.5, 0.6, 0.1]));
   expect(best).toMatchObject({ at_least: 0.55, agreement: { false_passes: 2, false_fails: 1 } });
+});
+
+test("a share that a judge passed is corrected for its errors", () => {
+  // It passes 0.9 of the good answers and 0.2 of the bad ones: (0.76 - 0.2) / (0.9 - 0.2) = 0.8.
+  const agreement = { good: 50, bad: 50, false_passes: 10, false_fails: 5 };
+  const observed = passRate(38, 50) ?? { rate: 0, low: 0, high: 0 };
+  const rate = rateByJudge(observed, agreement);
+  expect(rate?.rate).toBeCloseTo(0.8, 12);
+  // By hand, with the score intervals 0.6259-0.8570, 0.7864-0.9565 and 0.1124-0.3304; above 1 is cut.
+  expect(rate?.low).toBeCloseTo((0.62587 - 0.33037) / (0.95652 - 0.33037), 4);
+  expect(rate?.high).toBe(1);
+  // One that guesses tells nothing, and neither does one that has seen no bad answer.
+  expect(rateByJudge(observed, { ...agreement, false_passes: 40 })).toBeNull();
+  expect(rateByJudge(observed, { ...agreement, bad: 0, false_passes: 0 })).toBeNull();
 });

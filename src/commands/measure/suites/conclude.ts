@@ -7,7 +7,7 @@ import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../../wf/expect/index.ts";
-import { calibrationNotes } from "./answers/index.ts";
+import { calibrationNotes, judgedRates } from "./answers/index.ts";
 import type { TestSelection } from "./answers/index.ts";
 import { openLooks, openBaseline, readHistory } from "./baseline.ts";
 import type { Baseline } from "./baseline.ts";
@@ -118,7 +118,12 @@ async function judgesOf(
   context: Context,
 ): Promise<readonly string[]> {
   const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
-  return turns.some(({ judge }) => judge) ? await calibrationNotes(turns, context) : [];
+  if (!turns.some(({ judge }) => judge)) return [];
+  const judged = tests.flatMap(({ passes, runs, results }) => {
+    const judge = results[0]?.turns.at(-1)?.judge;
+    return judge ? [{ passes, runs, judge }] : [];
+  });
+  return [...(await calibrationNotes(turns, context)), ...(await judgedRates(judged, context))];
 }
 
 /** The comparison with the other side of --against, or with a baseline. */

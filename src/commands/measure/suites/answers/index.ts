@@ -1,6 +1,7 @@
 export { answerText } from "../../ask/index.ts";
 export type { SuiteAnswer } from "../../ask/index.ts";
-export { calibrationNotes, openJudges, saveCalibration, warnOfJudges } from "./judge.ts";
+export { calibrationNotes, judgedRates, saveCalibration, warnOfJudges } from "./calibrations.ts";
+export { openJudges } from "./judge.ts";
 export {
   checkContext,
   checkSearch,

@@ -1,5 +1,5 @@
 import { CliError, usage } from "../../../../errors.ts";
-import { isObject, stringifyJson, tryParseJson, valueAt } from "../../../../lib/json.ts";
+import { isObject, stringifyJson } from "../../../../lib/json.ts";
 import { sum } from "../../../../lib/numbers.ts";
 import { sha256 } from "../../../../lib/sha256.ts";
 import { getAppParameters } from "../../../../operations/apps.ts";
@@ -14,10 +14,6 @@ import type { SuiteAnswer, SuiteApp } from "../../ask/index.ts";
 import { judgesOf } from "../../suite-file/index.ts";
 import type { SuiteJudge, SuiteTurn } from "../../suite-file/index.ts";
 import { onlyJsonIn } from "./compare-answer.ts";
-import { join } from "node:path";
-import { groupBy } from "../../../../lib/collect.ts";
-import { shortened } from "../../../../lib/text.ts";
-import type { AskedTurn } from "./stored-run.ts";
 
 /** What a judge or a program says about an answer, and the tokens it used; or why that is not known. */
 export type Judgement = { readonly tokens?: number | null } & (
@@ -269,82 +265,4 @@ function scoreIn(value: unknown): number | undefined {
 function decisionIn(value: unknown): "pass" | "fail" | undefined {
   const word = typeof value === "string" ? value.trim().toLowerCase() : "";
   return word === "pass" || word === "fail" ? word : undefined;
-}
-
-/** A judge with its criteria: undefined for none, true for any. */
-interface CalibratedJudge {
-  readonly app: string;
-  readonly criteria: string | true | undefined;
-}
-
-/** One file for each server, key, application and criteria. */
-async function pathOf({ app, criteria }: CalibratedJudge, context: Context): Promise<string> {
-  const values = ["wf test calibrate", criteria ?? false];
-  const name = await context.with({ app }).api.fingerprint(values, []);
-  return join(context.host.directories.state, "calibrations", `${name}.json`);
-}
-
-/** Remembers what reports say about a judge. Throws the system error if that cannot be written. */
-export async function saveCalibration(
-  judge: CalibratedJudge,
-  note: string,
-  chance: string,
-  context: Context,
-): Promise<void> {
-  const { files, directories } = context.host;
-  await files.makeDirectory(join(directories.state, "calibrations"), 0o700);
-  await files.writeAtomic(await pathOf(judge, context), stringifyJson({ note, chance }), 0o600);
-}
-
-const MAX_NOTE = 400;
-
-/** The last calibration on this machine; undefined without one, or without the key. */
-async function savedCalibration({ app, criteria }: CalibratedJudge, context: Context) {
-  for (const each of [criteria, true] as const) {
-    const read = async () =>
-      context.host.files.read(await pathOf({ app, criteria: each }, context));
-    const saved = tryParseJson(new TextDecoder().decode(await read().catch(() => undefined)));
-    const note = valueAt(saved, "note");
-    if (typeof note === "string")
-      return { note: shortened(note, MAX_NOTE), chance: valueAt(saved, "chance") };
-  }
-  return undefined;
-}
-
-/** What reports say about the calibrations of the judges of turns, or that there is none. */
-export async function calibrationNotes(
-  turns: readonly Pick<AskedTurn, "judge">[],
-  context: Context,
-): Promise<string[]> {
-  const notes: string[] = [];
-  const judges = turns.flatMap(({ judge }) => judge ?? []);
-  for (const [app, all] of groupBy(judges, (judge) => judge.app)) {
-    const criteria = new Set(all.map((judge) => judge.criteria));
-    const known: string[] = [];
-    for (const each of criteria) {
-      const saved = await savedCalibration({ app, criteria: each }, context);
-      if (saved) known.push(saved.note);
-    }
-    notes.push(...new Set(known));
-    const some = known.length > 0 ? " for all of its criteria" : "";
-    if (known.length < criteria.size)
-      notes.push(`judge ${app} has not been calibrated on this machine${some}`);
-  }
-  return notes;
-}
-
-/** Warns of judges whose last calibration does not show that they are better than chance. */
-export async function warnOfJudges(
-  turns: readonly { readonly judge?: SuiteJudge | undefined }[],
-  context: Context,
-): Promise<void> {
-  const judges = turns.flatMap(({ judge }) => judge ?? []);
-  const different = groupBy(judges, ({ app, criteria }) => stringifyJson([app, criteria]));
-  const warned = new Set<string>();
-  for (const [judge] of different.values()) {
-    const saved = judge && (await savedCalibration(judge, context));
-    if (saved && typeof saved.chance === "string" && saved.chance !== "better")
-      warned.add(saved.note);
-  }
-  for (const note of warned) await context.notice(`warning: ${note}`);
 }

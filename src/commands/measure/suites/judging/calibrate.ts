@@ -47,9 +47,9 @@ export async function* run(
     await writeOutput("--save", save, `${stringifyJson(report.data)}\n`, host);
   const [only] = criteria;
   const by = { app: judge, criteria: criteria.size > 1 || only };
-  const { errors, answers } = report.data;
+  const { errors, answers, chance, agreement } = report.data;
   if (answers.length > 0)
-    await saveCalibration(by, noteOf(report.data), report.data.chance, context).catch(
+    await saveCalibration(by, { note: noteOf(report.data), chance, agreement }, context).catch(
       (error: unknown) =>
         context.notice(`reports will not show this calibration: ${reasonOf(error)}`),
     );
