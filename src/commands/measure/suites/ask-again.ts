@@ -7,7 +7,6 @@ import { doubtfulTests } from "./comparison.ts";
 import { gateInput, missingLooks } from "./gate-input.ts";
 import type { Compared } from "./gate-input.ts";
 import { judge, mostFresh } from "./gate/index.ts";
-import type { GateRules } from "./gate/index.ts";
 import { isExcused, overBudget, TestBoard, testNameOf, testResults } from "./runs/index.ts";
 import type { PlannedRun, RunPlan, TestResult } from "./runs/index.ts";
 
@@ -124,8 +123,7 @@ function nextDue(
   const due = found.tests.flatMap((test) => {
     const result = byName.get(test.name);
     if (!result || isFailing(result)) return [];
-    const isDue = "isAsked" in test ? test.isAsked : isNewMissing(test.verdict, result, rules);
-    return isDue ? [test.name] : [];
+    return "isAsked" in test && test.isAsked ? [test.name] : [];
   });
   const isLong = (name: string) => (byName.get(name)?.fresh?.runs ?? 0) >= rules.confirm;
   const [more, few] = [due.filter(isLong), due.filter((name) => !isLong(name))];
@@ -153,12 +151,6 @@ const once = (names: readonly string[], why: string): Due => ({
 
 const isFailing = ({ results }: TestResult): boolean =>
   results.filter(({ confirms, status }) => confirms && status === "error").length >= MAX_ERRORS;
-
-/** A test that nothing is known of is asked again after a miss, as often as any other. */
-const isNewMissing = (verdict: string, test: TestResult, { confirm }: GateRules): boolean =>
-  (verdict === "new" || verdict === "edited") &&
-  test.passes < test.runs &&
-  (test.fresh?.runs ?? 0) < confirm;
 
 /** Asks the tests again that miss what the other side passes, both in turn. Returns all runs. */
 export async function* askBothAgain(

@@ -36,8 +36,6 @@ export async function openBaseline(
   };
 }
 
-const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null);
-
 /** Reads the runs of a directory of --history, one after the other, in the order of time. */
 export async function readHistory(directory: string, context: Context): Promise<HistoryRun[]> {
   const runs: HistoryRun[] = [];
@@ -62,7 +60,7 @@ function historyRun({ at, sha256, selection, data, tests }: DatedResults) {
     /** Whether its own comparison found something wrong. */
     alarmed: valueAt(data, "comparison.alarm") === true,
     /** Hash of the file that it was compared with. */
-    baseline: textOrNull(valueAt(data, "comparison.baseline.sha256")),
+    baseline: valueAt(data, "comparison.baseline.sha256"),
     tests: tests.map(slim),
   };
 }

@@ -69,35 +69,21 @@ const blank = {
   next: null,
 };
 
-/** Whether a comparison can ask, or only reads results. */
-export interface ReadOnly {
-  /** Nothing can be asked again: a second look that is due makes the suite inconclusive. */
-  readonly isMerge?: boolean | undefined;
-}
-
-/** Compares tests with a baseline. */
+/** Compares tests with a baseline. Of a merge, nothing can be asked again: a second look that is due is inconclusive. */
 export function comparedWithBaseline(
   compared: Compared,
-  { isMerge = false }: ReadOnly = {},
+  { isMerge = false }: { readonly isMerge?: boolean | undefined } = {},
 ): SuiteComparison {
   const input = gateInput(compared);
   const found = judge(input);
   const { verdict, p, limit, before, now } = found.suite;
   const isOpen = isMerge && verdict === "worse" && !input.second && compared.rules.confirm > 0;
-  const named = new Map(compared.baseline.tests.map((test) => [test.name, test]));
-  const pairs = found.tests.flatMap((test) =>
-    "counts" in test ? [{ now: test.name, before: test.renamed ?? test.name }] : [],
-  );
-  const shifts = shiftsOf(
-    pairs.flatMap((pair) => {
-      const [mine, theirs] = [
-        compared.tests.find(({ name }) => name === pair.now),
-        named.get(pair.before),
-      ];
-      return mine && theirs ? [{ before: theirs, now: mine }] : [];
-    }),
-    false,
-  );
+  const [mine, theirs] = [byName(compared.tests), byName(compared.baseline.tests)];
+  const pairs = found.tests.flatMap((test) => {
+    if (!("counts" in test)) return [];
+    const [now, before] = [mine.get(test.name), theirs.get(test.renamed ?? test.name)];
+    return now && before ? [{ now, before }] : [];
+  });
   return {
     suite: {
       verdict: isOpen ? "inconclusive" : verdict,
@@ -111,9 +97,11 @@ export function comparedWithBaseline(
     tests: found.tests.map((test) => comparisonOf(test, isMerge)),
     removed: found.removed,
     gate: found,
-    ...shifts,
+    ...shiftsOf(pairs, false),
   };
 }
+
+const byName = (tests: readonly TestResult[]) => new Map(tests.map((test) => [test.name, test]));
 
 function comparisonOf(test: TestVerdict, isMerge: boolean): TestComparison {
   const { name, verdict } = test;
@@ -139,12 +127,9 @@ export function compareAsked(
   old: readonly TestResult[],
   rules: GateRules,
 ): SuiteComparison {
-  const byName = new Map(old.map((test) => [test.name, test]));
-  const asked = tests.flatMap((now) => {
-    const before = byName.get(now.name);
-    if (!before || before.runs === 0 || now.runs === 0) return [];
-    return [{ now, before, pair: pairOf(before, now) }];
-  });
+  const asked = pairsByName(tests, old)
+    .filter(({ now, before }) => before.runs > 0 && now.runs > 0)
+    .map(({ now, before }) => ({ now, before, pair: pairOf(before, now) }));
   const found = judgePairs(
     asked.map(({ pair }) => pair),
     rules,
@@ -198,13 +183,18 @@ export function doubtfulTests(
   tests: readonly TestResult[],
   old: readonly TestResult[],
 ): readonly string[] {
-  const byName = new Map(old.map((test) => [test.name, test]));
-  return tests
-    .filter((now) => {
-      const before = byName.get(now.name);
-      return before !== undefined && isDoubtful({ before, now });
-    })
-    .map(({ name }) => name);
+  return pairsByName(tests, old)
+    .filter(isDoubtful)
+    .map(({ now }) => now.name);
+}
+
+/** The tests that both sides have. */
+function pairsByName(tests: readonly TestResult[], old: readonly TestResult[]): ResultPair[] {
+  const others = byName(old);
+  return tests.flatMap((now) => {
+    const before = others.get(now.name);
+    return before ? [{ now, before }] : [];
+  });
 }
 
 /** The names of tests with a verdict. */

@@ -15,8 +15,8 @@ import type { resultParams } from "./command.ts";
 import { compareAsked, comparedWithBaseline } from "./comparison.ts";
 import type { SuiteComparison } from "./comparison.ts";
 import type { Compared } from "./gate-input.ts";
-import { exitOf, isRedTest } from "./gate/index.ts";
-import { junitSuitesOf } from "./junit-report.ts";
+import { exitOf, isRedSuite, isRedTest, usualRules } from "./gate/index.ts";
+import { junitSuitesOf, REMOVED } from "./junit-report.ts";
 import { overBudget, quarantined, testNameOf } from "./runs/index.ts";
 import type { SuiteOutcome, TestResult } from "./runs/index.ts";
 import { addToHistory, prepareHistory } from "./saved-results.ts";
@@ -26,12 +26,10 @@ import { suiteText, testText } from "./verdict-text.ts";
 
 type ResultInput = Input<typeof resultParams>;
 
-const DEFAULT_LEVEL = 0.05;
-
 /** How a run with these flags decides: all shards together have the level. */
 export const gateRulesOf = (
   { shard, confirm, suites }: TestSelection,
-  { level = DEFAULT_LEVEL }: Pick<ResultInput, "level">,
+  { level = usualRules.level }: Pick<ResultInput, "level">,
 ): Pick<Compared, "rules" | "suites"> => ({
   rules: { level: level / (shard?.count ?? 1), confirm: confirm ?? 0 },
   suites,
@@ -99,7 +97,7 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
         await writeOutput("--save", save, `${stringifyJson(report.data)}\n`, host);
       if (directory !== undefined) await addToHistory(directory, report.data, context);
       if (junit !== undefined) {
-        const cases = junitSuitesOf({ ...outcome, excused, compared }, input);
+        const cases = junitSuitesOf({ ...outcome, excused, compared }, flagsOf(input));
         await writeOutput("--junit", junit, junitSuites("wf test", cases), host);
       }
       if (!stopped) await looks?.remember();
@@ -153,8 +151,6 @@ function warningsOf(compared: SuiteComparison | undefined): string[] {
   ];
 }
 
-const REMOVED = "removed since the baseline (--allow-removed)";
-
 /** The flags of a comparison. */
 const flagsOf = ({ strict = false, allow_removed: allowRemoved = false }: ResultInput) => ({
   strict,
@@ -186,7 +182,7 @@ function decide(
       : undefined;
   if (!compared && partial) return partial;
   const reasons = [
-    ...(compared && isSuiteRed(compared, strict) ? [suiteText(compared)] : []),
+    ...(compared && isRedSuite(compared.suite, strict) ? [suiteText(compared)] : []),
     ...(compared ? redTexts(compared, strict) : named(red, "failed")),
     ...named(removed, REMOVED),
     ...(over.length > 0 ? [`over budget: ${over.join(", ")}`] : []),
@@ -198,9 +194,6 @@ function decide(
     });
   return partial;
 }
-
-const isSuiteRed = ({ suite }: SuiteComparison, strict: boolean): boolean =>
-  suite.verdict === "worse" || (strict && suite.verdict === "inconclusive");
 
 /** The tests of which too much is not known: with something to compare with, those of which no answer was judged. */
 const unjudgedOf = (

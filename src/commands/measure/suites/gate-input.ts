@@ -1,5 +1,6 @@
 import type { TestRun, TestSelection } from "./answers/index.ts";
 import type { Baseline } from "./baseline.ts";
+import { secondLookRuns } from "./gate/index.ts";
 import type {
   EarlierRun,
   GateInput,
@@ -111,9 +112,9 @@ function earlierRuns(baseline: Baseline, before: readonly TestBefore[]): Earlier
     }));
 }
 
-/** Fresh runs of every test in a second look at the suite. */
-const secondLookRuns = ({ results }: TestResult): number =>
-  Math.max(3, Math.min(results.filter(isPlanned).length, 5));
+/** Fresh runs of a test in a second look at the suite. */
+const looksOf = ({ results }: TestResult): number =>
+  secondLookRuns(results.filter(isPlanned).length);
 
 /** How many more fresh runs each test needs for a second look, by its name; those that could not be judged count. */
 export const missingLooks = (tests: readonly TestResult[]): ReadonlyMap<string, number> =>
@@ -122,7 +123,7 @@ export const missingLooks = (tests: readonly TestResult[]): ReadonlyMap<string, 
       .filter(({ runs }) => runs > 0)
       .map((test): [string, number] => {
         const asked = test.results.filter((run) => run.confirms && run.status !== "not run");
-        return [test.name, secondLookRuns(test) - asked.length];
+        return [test.name, looksOf(test) - asked.length];
       })
       .filter(([, missing]) => missing > 0),
   );
@@ -133,7 +134,7 @@ function secondLook(tests: readonly TestResult[]): ReadonlyMap<string, Passes> |
   return new Map(
     tests.flatMap((test) => {
       const again = test.results.filter((run) => run.confirms && isJudged(run));
-      const runs = again.slice(0, secondLookRuns(test));
+      const runs = again.slice(0, looksOf(test));
       const passes = runs.filter(({ status }) => status === "passed").length;
       return runs.length > 0 ? [[test.name, { passes, runs: runs.length }] as const] : [];
     }),

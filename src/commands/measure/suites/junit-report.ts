@@ -2,7 +2,7 @@ import { groupBy } from "../../../lib/collect.ts";
 import type { JUnitCase, JUnitSuite } from "../../../lib/formats/junit.ts";
 import { sum } from "../../../lib/numbers.ts";
 import type { SuiteComparison, TestComparison } from "./comparison.ts";
-import { isRedTest } from "./gate/index.ts";
+import { isRedSuite, isRedTest } from "./gate/index.ts";
 import { overBudget, problemsOf } from "./runs/index.ts";
 import type { SuiteOutcome, TestResult } from "./runs/index.ts";
 import { suiteText, testText } from "./verdict-text.ts";
@@ -14,10 +14,13 @@ interface Reported extends SuiteOutcome {
 }
 
 /** What decides about failures. */
-interface Rules {
-  readonly strict?: boolean | undefined;
-  readonly allow_removed?: boolean | undefined;
+interface Flags {
+  readonly strict: boolean;
+  readonly allowRemoved: boolean;
 }
+
+/** What is wrong with a test that only the baseline has. */
+export const REMOVED = "removed since the baseline (--allow-removed)";
 
 /**
  * The suites with one case for each test; its time is that of all repeats. Failures are those of the exit code: what a
@@ -26,7 +29,7 @@ interface Rules {
  */
 export function junitSuitesOf(
   { tests, skipped, selection, excused, compared }: Reported,
-  { strict = false, allow_removed: allowRemoved = false }: Rules,
+  { strict, allowRemoved }: Flags,
 ): JUnitSuite[] {
   const left = (selection.shard?.index ?? 1) === 1 ? skipped : [];
   const verdicts = new Map(compared?.tests.map((test) => [test.name, test]));
@@ -41,7 +44,7 @@ export function junitSuitesOf(
     ...(allowRemoved ? [] : (compared?.removed ?? [])).map((name) => ({
       suite: "comparison",
       name,
-      failure: "removed since the baseline (--allow-removed)",
+      failure: REMOVED,
     })),
     ...overBudget(tests, selection).map((failure) => ({
       suite: "budget",
@@ -54,10 +57,8 @@ export function junitSuitesOf(
 
 function suiteCase(compared: SuiteComparison, strict: boolean) {
   const own = { suite: "comparison", name: "the suite as a whole" };
-  const { verdict } = compared.suite;
-  const isFailure = verdict === "worse" || (strict && verdict === "inconclusive");
-  if (isFailure) return { ...own, failure: suiteText(compared) };
-  return verdict === "no decline" ? own : { ...own, skipped: suiteText(compared) };
+  if (isRedSuite(compared.suite, strict)) return { ...own, failure: suiteText(compared) };
+  return compared.suite.verdict === "no decline" ? own : { ...own, skipped: suiteText(compared) };
 }
 
 const caseOf = ({ test, results }: TestResult) => ({

@@ -10,7 +10,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { readSuite } from "../suite-file/index.ts";
 import { readHistory } from "./baseline.ts";
 import type { testPlanParams } from "./command.ts";
-import { changeNames, simulateChange } from "./gate/index.ts";
+import { changeNames, simulateChange, usualRules } from "./gate/index.ts";
 import type { AppChange, PlannedSuite } from "./gate/index.ts";
 import { isJudged, testNameOf } from "./runs/index.ts";
 import { readSavedResults } from "./saved-results.ts";
@@ -18,7 +18,7 @@ import { readSavedResults } from "./saved-results.ts";
 type PlanInput = Input<typeof testPlanParams>;
 
 /** The share of passes of a test that is not known, the chance of finding a change, and the rules of `wf test run`. */
-const defaults = { rate: 0.9, power: 0.8, level: 0.05, confirm: 6 };
+const defaults = { rate: 0.9, power: 0.8, ...usualRules };
 
 /** Repeats that are compared if none are given. */
 const REPEATS = [1, 2, 3, 5, 10];

@@ -16,7 +16,7 @@ import type { Ask, AskingAgain, RunsEnd } from "./ask-again.ts";
 import { prepareConclusion, gateRulesOf } from "./conclude.ts";
 import type { Baseline } from "./baseline.ts";
 import type { Compared } from "./gate-input.ts";
-import { findsDeadTest, mostFresh } from "./gate/index.ts";
+import { findsDeadTest, mostFresh, usualRules } from "./gate/index.ts";
 import type { GateRules } from "./gate/index.ts";
 import {
   isExcused,
@@ -118,7 +118,7 @@ async function* withRunsAgain(
 async function readSelection(input: TestRunInput, context: Context): Promise<SelectedSuites> {
   const { host, notice } = context;
   const { suites: paths, only = [], failed_from, first, repeat = 1, shard: share } = input;
-  const { baseline, against = null, confirm = DEFAULT_CONFIRM } = input;
+  const { baseline, against = null, confirm = usualRules.confirm } = input;
   requireComparison(input);
   const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
   const shard = parseShard(share, host.env) ?? null;
@@ -214,9 +214,6 @@ async function explainStop(
   const isReported = error.kind === "deadline" || done > 0;
   if (signals.has(error.kind) || !isReported) throw error;
 }
-
-/** How often a test is asked again that passes less often. */
-const DEFAULT_CONFIRM = 6;
 
 /** How runs of tests are carried out. */
 interface RunnerOptions {

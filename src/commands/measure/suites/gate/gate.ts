@@ -35,6 +35,12 @@ export interface GateInput {
   readonly rules: GateRules;
 }
 
+/** The rules of a run that names no others. */
+export const usualRules: GateRules = { level: 0.05, confirm: 6 };
+
+/** Fresh runs of every test in a second look, by the number of its planned runs. */
+export const secondLookRuns = (planned: number): number => Math.max(3, Math.min(planned, 5));
+
 /** Fresh runs of a test that never passes and that matters, at most. */
 export const mostFresh = ({ confirm }: GateRules): number => Math.max(20, confirm);
 
@@ -238,14 +244,17 @@ function judgeCandidate(test: CountedPair, evidence: Evidence) {
   return { verdict: verdict(), p, e, limit, isAsked } as const;
 }
 
-/** The verdict on a test without one of its content before: by its own rate. */
-function judgeAlone({ kind, now }: MatchedTest, { level }: GateRules) {
+/** The verdict on a test without one of its content before: by its own rate. It is asked again after a miss. */
+function judgeAlone({ kind, now }: MatchedTest, { level, confirm }: GateRules) {
   const { name, planned, fresh, rate = NEW_RATE } = now;
   if (kind === "not judged") return { name, verdict: "not judged" } as const;
   const { passes, runs } = passesOf([...planned, ...fresh]);
   const tails = Array.from({ length: passes + 1 }, (_, count) => binomial(runs, count, rate));
   const p = Math.min(1, sum(tails));
-  return { name, verdict: kind === "edited" ? "edited" : "new", p, fails: p <= level } as const;
+  const [asked, again] = [passesOf(planned), passesOf(fresh)];
+  const isAsked = asked.passes < asked.runs && again.runs < confirm;
+  const verdict = kind === "edited" ? "edited" : "new";
+  return { name, verdict, p, fails: p <= level, isAsked } as const;
 }
 
 /** Whether a test makes a comparison red. */
@@ -257,6 +266,10 @@ export const isRedTest = (
   test.verdict === "fails" ||
   test.fails === true ||
   (strict && test.verdict === "inconclusive");
+
+/** Whether a suite makes a comparison red. */
+export const isRedSuite = ({ verdict }: { readonly verdict: string }, strict: boolean): boolean =>
+  verdict === "worse" || (strict && verdict === "inconclusive");
 
 /** What decides about the exit of a comparison. */
 interface Judged {
@@ -271,7 +284,7 @@ export function exitOf(
   { allowRemoved, strict }: { readonly allowRemoved: boolean; readonly strict: boolean },
 ): "gate" | "partial" | undefined {
   const lacks = removed.length > 0 && !allowRemoved;
-  const isSuiteRed = isRedTest(suite, strict) || suite.verdict === "worse";
-  if (isSuiteRed || lacks || tests.some((test) => isRedTest(test, strict))) return "gate";
+  if (isRedSuite(suite, strict) || lacks || tests.some((test) => isRedTest(test, strict)))
+    return "gate";
   return tests.some(({ verdict }) => verdict === "not judged") ? "partial" : undefined;
 }

@@ -4,6 +4,15 @@ export { changeNames, simulateChange } from "./chances.ts";
 export type { AppChange, PlannedSuite } from "./chances.ts";
 export { MIN_HISTORY } from "./count-runs.ts";
 export type { EarlierRun } from "./count-runs.ts";
-export { exitOf, findsDeadTest, isRedTest, judge, mostFresh } from "./gate.ts";
+export {
+  exitOf,
+  findsDeadTest,
+  isRedSuite,
+  isRedTest,
+  judge,
+  mostFresh,
+  secondLookRuns,
+  usualRules,
+} from "./gate.ts";
 export type { GateInput, GateRules, GateVerdict, TestVerdict } from "./gate.ts";
 export type { GateRun, TestBefore, TestNow } from "./match-tests.ts";

@@ -1,5 +1,5 @@
 import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
-import { judge } from "./gate.ts";
+import { judge, secondLookRuns } from "./gate.ts";
 import type { GateInput, GateVerdict } from "./gate.ts";
 import type { GateRun, TestBefore, TestNow } from "./match-tests.ts";
 
@@ -59,12 +59,9 @@ export function simulateGate(suite: SimulatedSuite, draw: Draw): GateVerdict {
         fresh: fresh[index] ?? [],
       }));
       const verdict = judge({ ...suite, now, skipped: new Set(), second });
-      const due = now.flatMap(({ planned: runs, fresh: again }, index) => {
+      const due = tests.flatMap((_, index) => {
         const test = verdict.tests[index];
-        if (test && "isAsked" in test) return test.isAsked ? [index] : [];
-        // A test without one of its content before is asked again after a miss.
-        const isNew = test && !("counts" in test);
-        return isNew && runs.includes(failed) && again.length < rules.confirm ? [index] : [];
+        return test && "isAsked" in test && test.isAsked ? [index] : [];
       });
       if (due.length === 0) return verdict;
       for (const test of due) ask(test, fresh);
@@ -73,7 +70,7 @@ export function simulateGate(suite: SimulatedSuite, draw: Draw): GateVerdict {
 
   const first = judgeInRounds();
   if (first.suite.verdict !== "worse" || rules.confirm === 0) return first;
-  const again = Math.max(3, Math.min(repeat, 5));
+  const again = secondLookRuns(repeat);
   const second = tests.map(({ name }, test) => {
     for (let run = fresh[test]?.length ?? 0; run < again; run++) ask(test, extra);
     const runs = [...(fresh[test] ?? []), ...(extra[test] ?? [])].slice(0, again);
