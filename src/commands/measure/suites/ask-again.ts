@@ -101,9 +101,7 @@ async function* askErrorsAgain(
   if (silent.length === 0 || first.stopped) return first;
   await context.notice(`asking ${counted(silent.length, "test")} again after errors`);
   const names = new Set(silent.map(({ name }) => name));
-  const again = plan.runs.filter(({ suite, test }) =>
-    names.has(testNameOf({ suite: suite.name, test: test.name })),
-  );
+  const again = plan.runs.filter(({ name }) => names.has(name));
   board.add(again);
   const end = yield* ask(again, board);
   const keyOf = (run: TestRun) => `${testNameOf(run)} ${run.repeat}`;

@@ -87,7 +87,7 @@ function knownContents(tests: readonly TestResult[]) {
 }
 
 /** What a test asks; empty if that is not stored. */
-export function questionOf({ results }: TestResult): string {
+function questionOf({ results }: TestResult): string {
   const turns = results.find((run) => run.turns.length > 0)?.turns ?? [];
   return turns.length === 0 ? "" : questionsOf(turns);
 }

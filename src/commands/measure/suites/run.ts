@@ -178,7 +178,7 @@ async function noticeOfRules(
   rules: GateRules,
   { notice, options }: Context,
 ): Promise<void> {
-  const repeats = [...groupBy(runs, testNameOfRun).values()].map(({ length }) => length);
+  const repeats = [...groupBy(runs, ({ name }) => name).values()].map(({ length }) => length);
   const again = rules.confirm > 0 ? mostFresh(rules) : 0;
   if (options.dryRun) {
     const most = sum(repeats.map((count) => 2 * count + again));
@@ -193,9 +193,6 @@ async function noticeOfRules(
       `warning: with --level ${rules.level}, --confirm ${rules.confirm} and ${counted(fewest.before, "run")} of a test in the baseline, a test that never passes any more cannot be called broken; a baseline with --repeat 5 can`,
     );
 }
-
-const testNameOfRun = ({ suite, test }: PlannedRun): string =>
-  testNameOf({ suite: suite.name, test: test.name });
 
 const signals: ReadonlySet<string> = new Set(Object.values(signalKinds));
 

@@ -100,7 +100,6 @@ type HistoryContext = Pick<Context, "host" | "notice">;
 export async function* historyOf(
   directory: string,
   { host, notice }: HistoryContext,
-  most = MAX_RESULTS,
 ): AsyncGenerator<DatedResults> {
   const stat = await host.files.stat(directory);
   if (stat === null) return;
@@ -109,7 +108,7 @@ export async function* historyOf(
   const own = names
     .filter((name) => ownName.test(name))
     .toSorted()
-    .slice(-most);
+    .slice(-MAX_RESULTS);
   const others = names.filter((name) => !ownName.test(name));
   for (const name of own) {
     const dated = await datedResults(join(directory, name), host);

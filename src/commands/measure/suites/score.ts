@@ -28,7 +28,6 @@ import {
   questionsIn,
   questionsOf,
   readSelected,
-  testNameOf,
   testResult,
   testResults,
 } from "./runs/index.ts";
@@ -207,7 +206,7 @@ export async function judgedByNow(
   tests: readonly TestResult[],
   planned: readonly PlannedRun[],
 ): Promise<{ readonly tests: readonly TestResult[]; readonly edited: readonly string[] }> {
-  const byName = new Map(planned.map((run) => [nameOf(run), run]));
+  const byName = new Map(planned.map((run) => [run.name, run]));
   const judged: TestResult[] = [];
   const edited: string[] = [];
   for (const before of tests) {
@@ -219,9 +218,6 @@ export async function judgedByNow(
   }
   return { tests: judged, edited };
 }
-
-const nameOf = ({ suite, test }: PlannedRun): string =>
-  testNameOf({ suite: suite.name, test: test.name });
 
 function isEdited({ results: [run] }: TestResult, now: PlannedRun): boolean {
   const { content = null } = run ?? {};

@@ -29,7 +29,7 @@ export interface CountedPair {
 }
 
 /** Characters of an answer from which on a model that is asked twice hardly gives the same one. */
-export const MIN_LENGTH = 40;
+const MIN_LENGTH = 40;
 
 /** Runs of a history from which the difference between two times can be estimated. */
 export const MIN_HISTORY = 5;

@@ -5,7 +5,6 @@ import type { ServerEvent } from "../../../../lib/server-event.ts";
 import type { RunTrace } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { endOfError, endOfRun, RecordingLines } from "../../../wf/recording/index.ts";
-import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 
 /** Which runs are recorded, where, and whether with the texts. */
@@ -80,8 +79,7 @@ const MAX_NAME = 60;
 function uniqueNames(): (run: PlannedRun) => string {
   const names = new Map<string, string>();
   const used = new Set<string>();
-  return ({ suite, test, repeat }) => {
-    const whole = testNameOf({ suite: suite.name, test: test.name });
+  return ({ name: whole, repeat }) => {
     const words = whole.replace(/[^\p{L}\p{M}\p{N}._]+/gu, "-").replace(/^[-.]+/, "");
     const plain = safePath(
       [...words]

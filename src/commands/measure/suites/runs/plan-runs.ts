@@ -19,6 +19,8 @@ import type { Suite, SuiteTest, SuiteTurn } from "../../suite-file/index.ts";
 export interface PlannedRun {
   readonly suite: Suite;
   readonly test: SuiteTest;
+  /** The name of the test in results. */
+  readonly name: string;
   /** Number of the repeat, from 1; those that confirm continue the numbers. */
   readonly repeat: number;
   /** `old`: of what --against names; `new`: of what is tested. */
@@ -129,13 +131,12 @@ async function openTests(
     const asker = await openAsker(suite, context);
     const oldAsker = old && (await openAsker({ ...suite, ...old.suite }, old.context));
     const checkAnswer = await openChecker(suite, context);
-    const tests = suite.tests.map((test) => ({
-      run: { suite, test, content: testContent(test), asker, checkAnswer, searches },
-      oldAsker,
-      name: testNameOf({ suite: suite.name, test: test.name }),
-      repeats: test.repeat ?? repeat,
-    }));
-    opened.push(...tests);
+    for (const test of suite.tests) {
+      const name = testNameOf({ suite: suite.name, test: test.name });
+      const content = testContent(test);
+      const run = { suite, test, name, content, asker, checkAnswer, searches };
+      opened.push({ run, oldAsker, repeats: test.repeat ?? repeat });
+    }
   }
   return opened;
 }
@@ -154,9 +155,9 @@ export async function planRuns(
   type Asked = Pick<PlannedRun, "confirms" | "secondLook">;
   /** How often each test has been planned, by its name. */
   const counts = new Map<string, number>();
-  const next = ({ name, run, oldAsker }: OpenTest, index: number, asked: Asked): PlannedRun[] => {
-    const repeat = (counts.get(name) ?? 0) + 1;
-    counts.set(name, repeat);
+  const next = ({ run, oldAsker }: OpenTest, index: number, asked: Asked): PlannedRun[] => {
+    const repeat = (counts.get(run.name) ?? 0) + 1;
+    counts.set(run.name, repeat);
     const mine: PlannedRun = { ...run, ...asked, repeat, side: "new" };
     if (!oldAsker) return [mine];
     const pair: PlannedRun[] = [{ ...mine, asker: oldAsker, side: "old" }, mine];
@@ -171,7 +172,7 @@ export async function planRuns(
     runs: rounds(({ repeats }) => repeats, { confirms: false, secondLook: false }),
     /** So many more runs of tests, by the names that results have. */
     again: (wanted: ReadonlyMap<string, number>, { secondLook = false } = {}): PlannedRun[] =>
-      rounds(({ name }) => wanted.get(name) ?? 0, { confirms: true, secondLook }),
+      rounds(({ run }) => wanted.get(run.name) ?? 0, { confirms: true, secondLook }),
     /** Version of the server; null if it does not tell. */
     serverVersion: tests.flatMap(({ run }) => run.asker.serverVersion ?? [])[0] ?? null,
   };

@@ -198,10 +198,8 @@ export class TestBoard implements LiveItems {
   }
 }
 
-const nameOf = ({ suite, test, side, confirms }: PlannedRun): string => {
-  const name = testNameOf({ suite: suite.name, test: test.name });
-  return `${name}${side === "old" ? " (old)" : ""}${confirms ? " (again)" : ""}`;
-};
+const nameOf = ({ name, side, confirms }: PlannedRun): string =>
+  `${name}${side === "old" ? " (old)" : ""}${confirms ? " (again)" : ""}`;
 
 function endedItem({ name, planned, runs }: OpenTest): LiveItem {
   const shown = runs.map((run) => ({ ...run, confirms: false }));
