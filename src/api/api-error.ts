@@ -4,6 +4,7 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { CHECK_BASE_URL, NOT_API } from "./request.ts";
 import { isNotStarted, parseErrorBody, plainMessage, retryAfterOf } from "./error-body.ts";
 import type { ErrorResponse, ErrorBody } from "./error-body.ts";
+import { meaningOf } from "./error-codes.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { shortened } from "../lib/text.ts";
 import { atLeast } from "../lib/version.ts";
@@ -118,6 +119,8 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
   if (status === 429 || status === 402 || isQuotaCode(code)) {
     return { kind: "limited", hint: "quota exceeded; retrying will not help" };
   }
+  const known = status < 500 ? meaningOf(body) : undefined;
+  if (known) return known;
   if (status === 401) {
     return {
       kind: "auth",
@@ -216,10 +219,6 @@ const rejections: readonly (Partial<Explanation> & {
     hint: `${commandLine("wf logs")} shows the status of its run`,
   },
   {
-    matches: ({ code }) => code === "human_input_form_expired",
-    hint: `it can no longer be submitted; ${commandLine("wf logs")} shows the status of its run`,
-  },
-  {
     // The vector table of a knowledge base is created with its first document (server §8).
     matches: ({ message }) =>
       /^relation "embedding_vector_index_\w+" does not exist/i.test(message),
@@ -293,12 +292,6 @@ function forbidden(body: ErrorBody, { row, path }: RequestContext): Explanation 
     const [, kb = "KB", doc = "DOC"] = /\/datasets\/([^/]+)\/documents\/([^/]+)/.exec(path) ?? [];
     const unarchive = commandLine("kb doc unarchive", [kb, doc]);
     return { kind: "refused", hint: `unarchive it first: ${unarchive}` };
-  }
-  if (body.code === "app_suggested_questions_after_answer_disabled") {
-    return {
-      kind: "unsupported",
-      hint: "suggested questions are switched off in the features of the application; switch them on in the console and publish it",
-    };
   }
   if (row?.key !== "dataset") {
     return {

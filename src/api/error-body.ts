@@ -1,4 +1,4 @@
-import { isObject, tryParseJson, stringifyJson } from "../lib/json.ts";
+import { isObject, own, tryParseJson, stringifyJson } from "../lib/json.ts";
 
 /** A response that is an error, with its whole text. */
 export interface ErrorResponse {
@@ -40,7 +40,7 @@ export function parseErrorBody({ headers, text }: ErrorResponse): ErrorBody {
   const code = typeof body["code"] === "string" ? { code: body["code"] } : {};
   const raw = body["message"] ?? body["error"] ?? "";
   const message = typeof raw === "string" ? raw : stringifyJson(raw);
-  // Servers before 1.11.0 have { errors: { name: reason }, message }, the newest a list as message (server §3).
+  // Servers before 1.11.0 have { errors: { name: reason }, message }, those after 1.17.1 a list as message (server §3.1).
   const list = typeof raw === "string" ? tryParseJson(raw) : raw;
   const all = [...listed(body["errors"]), ...(Array.isArray(list) ? listed(list) : [])];
   if (all.length > 0) return { ...code, message, fields: all, json: true };
@@ -88,11 +88,28 @@ function listed(errors: unknown): FieldError[] {
     const reason = error["message"] ?? error["detail"] ?? error["msg"] ?? error["reason"];
     const field = error["field"] ?? error["path"] ?? error["pointer"] ?? error["loc"] ?? "";
     const place = Array.isArray(field) ? field.map(String).join(".") : String(field);
-    return typeof reason === "string" ? [{ field: place, reason: withoutPrefix(reason) }] : [];
+    if (typeof reason !== "string") return [];
+    // Some frameworks begin the path with the part of the request.
+    return [{ field: place.replace(/^body\./, ""), reason: plainReason(error["type"], reason) }];
   });
 }
 
-const withoutPrefix = (reason: string): string => reason.replace(/^Value error, /, "");
+/** Words for types of the validator, which it also divides: `int_type`, `int_parsing` (server §3). */
+const reasons: Readonly<Record<string, string>> = {
+  missing: "is required",
+  string: "must be text",
+  bool: "must be true or false",
+  int: "must be a whole number",
+  float: "must be a number",
+  list: "must be a list",
+  dict: "must be an object",
+  model: "must be an object",
+};
+
+/** A reason of the validator in plain words: `String should have at most 40 characters` → `must have at most …`. */
+const plainReason = (type: unknown, text: string): string =>
+  own(reasons, String(type).replace(/(_attributes)?_(type|parsing|from_float)$/, "")) ??
+  text.replace(/^Value error, /, "").replace(/^(?:Input|String|List) should /, "must ");
 
 const wordsOf = (reason: unknown): string => {
   if (typeof reason === "string") return reason;
@@ -121,22 +138,20 @@ function fieldsOf(message: string): readonly FieldError[] {
     }
     const reason = line.trim();
     if (reason === "" || reason.startsWith("For further information")) continue;
-    fields.push({
-      field,
-      reason: withoutPrefix(reason.replace(/ \[type=[\s\S]*$/, "")),
-    });
+    const [text = "", type] = reason.split(/ \[type=(\w*)[\s\S]*$/);
+    fields.push({ field, reason: plainReason(type, text) });
     field = "";
   }
   return fields;
 }
 
 /** The message for people: the fields with their reasons, or the text. */
-export function plainMessage(body: ErrorBody): string {
-  if (body.fields.length === 0) return withoutSql(body.message.trim());
-  return body.fields
-    .map(({ field, reason }) => (field === "" ? reason : `${field}: ${reason}`))
-    .join("; ");
-}
+export const plainMessage = ({ fields, message }: ErrorBody): string =>
+  fields.length === 0 ? withoutSql(message.trim()) : fields.map(fieldLine).join("; ");
+
+/** `name: is required` */
+export const fieldLine = ({ field, reason }: FieldError): string =>
+  field === "" ? reason : `${field}: ${reason}`;
 
 /** The message of a database error precedes the SQL statement (server §3). */
 const statement = /\n\[SQL: |\nLINE \d+: /;

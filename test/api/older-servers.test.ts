@@ -190,7 +190,7 @@ describe("a tag that was created although the response is an error", () => {
     const ran = await cli(["kb", "tag", "create", "draft"], options);
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain(
-      "the server failed to build its response: binding_count: Input should be a valid string",
+      "the server failed to build its response: binding_count: must be text",
     );
     expect(ran.err).toContain("hint: the change may have been applied; check before retrying");
     expect(requests).toHaveLength(1);

@@ -1,3 +1,4 @@
+import { fieldLine } from "../../api/error-body.ts";
 import {
   CliError,
   codeOf,
@@ -8,7 +9,7 @@ import {
   stoppedByUser,
   causesOf,
 } from "../../errors.ts";
-import { isObject, stringifyJson } from "../../lib/json.ts";
+import { isObject, stringifyJson, valueAt } from "../../lib/json.ts";
 import type { Host } from "../../host/host.ts";
 import { escapeControls, visible, wrapMessage } from "../../output/display-width.ts";
 import { wantsColor } from "../../output/style.ts";
@@ -90,14 +91,24 @@ function plainText(error: CliError, { color, verbosity, columns }: ErrorStyle): 
   const wrapped = (text: string) => wrapMessage(shown(text), columns);
   // as the user wanted
   if (code === "declined" || code === stoppedByUser) return `${wrapped(error.message)}\n`;
-  const lines = [labeled(error, wrapped(`${labelOf(error)} ${error.message}`), color)];
-  lines.push(...candidateLines(details).map(shown));
+  const [message, ...fields] = messageLines(error);
+  const lines = [labeled(error, wrapped(`${labelOf(error)} ${message}`), color)];
+  lines.push(...[...fields, ...candidateLines(details)].map(shown));
   // No side effect is the default, and the hint may state it already.
   if (sideEffect !== undefined && sideEffect !== "none" && !hint?.includes(sideEffects[sideEffect]))
     lines.push(...[effect ?? sideEffects[sideEffect]].filter((text) => text !== ""));
   if (hint !== undefined) lines.push(wrapped(`hint: ${hint}`));
   if (verbosity >= 3) lines.push(...causesOf(error).map(shown));
   return `${lines.join("\n")}\n`;
+}
+
+/** The message, with each of several invalid fields on a line of its own. */
+function messageLines({ message, info: { details } }: CliError): readonly string[] {
+  const fields = valueAt(details, "fields");
+  const texts = Array.isArray(fields) ? fields.map(fieldLine) : [];
+  const [before, after] = texts.length > 1 ? message.split(texts.join("; ")) : [];
+  if (after === undefined) return [message];
+  return [`${before}${texts.length} invalid fields${after}`, ...texts.map((text) => `  ${text}`)];
 }
 
 /** A table of the objects that an ambiguous name matches, or the other mistakes of a file. */

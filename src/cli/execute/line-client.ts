@@ -18,7 +18,7 @@ import { curlText, MAX_ATTEMPTS, type Attempt, type RequestLog } from "../trace/
 import { escapeControls } from "../../output/display-width.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
 import { withPrefix } from "./command-texts.ts";
-import { stringifyJson, parseJson } from "../../lib/json.ts";
+import { own, stringifyJson, parseJson, valueAt } from "../../lib/json.ts";
 
 interface ClientLine extends Pick<Context, "trace" | "notice"> {
   readonly command: Command;
@@ -155,7 +155,7 @@ async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blo
 
 /**
  * Adds what the row knows to an error of its request: the action that failed, the meaning of a known
- * message, the flag of a missing field, and how to look at an invalid response.
+ * message, the flag of an invalid field, and how to look at an invalid response.
  */
 function explainRequestError(
   error: unknown,
@@ -164,7 +164,6 @@ function explainRequestError(
   path: string,
 ): unknown {
   if (!(error instanceof CliError) || error.kind === "interrupted") return error;
-  const { message } = error;
   const explained = withBase(withPrefix(withKnownMeaning(error, row, input), row), input);
   if (explained.info.code === "invalid-response" && row.route.startsWith("GET ")) {
     const program = row.key === "dataset" ? "kb" : "wf";
@@ -172,13 +171,22 @@ function explainRequestError(
       hint: `run ${commandLine(`${program} api`, ["GET", path])} to see the response`,
     });
   }
-  const name = /(?:^|[\s"'])([\w.]+) is required/.exec(message)?.[1]?.toLowerCase() ?? "";
-  const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
-  if (explained.kind === "refused" && explained.info.hint === undefined && param !== undefined) {
-    const values = param.choices ? ` (one of: ${param.choices.join(", ")})` : "";
-    return explained.with({ hint: `add --${flagOf(name, param)}${values}` });
-  }
-  return explained;
+  if (explained.kind !== "refused" || explained.info.hint !== undefined) return explained;
+  return explained.with({ hint: fieldHint(error, row) });
+}
+
+/** The flag or argument of a missing or invalid field; undefined if the row has none for it. */
+function fieldHint({ message, info }: CliError, row: AnyOperation): string | undefined {
+  const missing = /(?:^|[\s"'])([\w.]+):? is required/.exec(message)?.[1];
+  const field = String(missing ?? valueAt(info.details, "fields.0.field") ?? "").toLowerCase();
+  const name = Object.hasOwn(row.params, field) ? field : field.replace(/\..*/, "");
+  const param = own(row.params, name);
+  if (param === undefined) return undefined;
+  const words = row.command?.match(/(?<=[<[])\w+/g) ?? [];
+  const argument = words.find((word) => [name, param.placeholder, param.noun].includes(word));
+  const shown = argument ? `<${argument}>` : `--${flagOf(name, param)}`;
+  const values = param.choices ? ` (one of: ${param.choices.join(", ")})` : "";
+  return `${missing === undefined ? "check" : "add"} ${shown}${values}`;
 }
 
 /** The same error with the knowledge base of the request in the commands of its hint. */
