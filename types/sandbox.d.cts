@@ -6,8 +6,8 @@ export interface SandboxOptions {
   readonly seed?: number;
   /** Has the server models (default yes)? Without, it searches by keyword. */
   readonly models?: boolean;
-  /** Version of the server to imitate (default 1.14). */
-  readonly server?: "1.12" | "1.14" | "1.15" | "1.16";
+  /** Version of the server to imitate (default 1.14); `next` is the newest source, which was only read. */
+  readonly server?: "1.12" | "1.14" | "1.15" | "1.16" | "next";
   /** Faults of some requests, as `kb sandbox --fault`: `GET /datasets status=503 times=2`. */
   readonly faults?: readonly string[];
   /**

@@ -16,6 +16,12 @@ export const recordedServers = {
 /** The newest of them. */
 export const newestServer = recordedServers["1.16"];
 
+/** What the sandbox reports as the version of which only the source was read, after 1.17.1 (server §3.1). */
+export const nextServer = "1.18.0-next";
+
+/** The versions of servers that the sandbox imitates. */
+export const sandboxServers = { ...recordedServers, next: nextServer } as const;
+
 /** Whether a version such as `1.14.2` is a minimum or higher. Compares numbers, ignores suffixes. */
 export function atLeast(version: string, minimum: string): boolean {
   const numbersIn = (text: string) =>

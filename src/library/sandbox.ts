@@ -1,7 +1,7 @@
 import type { Sandbox, SandboxOptions } from "../../types/sandbox.d.cts";
 import { reasonOf } from "../errors.ts";
 import { clientHost } from "../host/client-host.ts";
-import { recordedServers } from "../lib/version.ts";
+import { sandboxServers } from "../lib/version.ts";
 import { definitionOf, readApplication } from "../sandbox/apps/definitions/applications.ts";
 import { startSandbox } from "../sandbox/http/server.ts";
 import { parseFault } from "../sandbox/protocol/faults.ts";
@@ -18,7 +18,7 @@ async function startDouble(options: SandboxOptions = {}): Promise<Sandbox> {
     random: host.random,
     directory: null,
     models,
-    server: recordedServers[server],
+    server: sandboxServers[server],
     faults: faults.map(parseFault),
     applications,
     ...(seed !== undefined && { seed }),

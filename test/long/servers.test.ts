@@ -10,9 +10,10 @@ import { compared, resend, type Ids, type Recording } from "../lib/replay.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 
 const apps = ["echo", "review", "chat", "convo", "llm-chat", "agent", "completion"];
-/** Applications that one version has alone. */
-const ownApps: Readonly<Record<string, readonly string[]>> = { "1.16": ["new-agent"] };
-const flags = [...apps, ...Object.values(ownApps).flat()]
+/** Applications that only some versions have. */
+const newApps = ["new-agent"];
+const ownApps: Readonly<Record<string, readonly string[]>> = { "1.16": newApps, next: newApps };
+const flags = [...apps, ...newApps]
   .map((name) => `--app=${name}`)
   .concat("--pipeline=Files", "--pipeline=Website");
 const file = join(root, "test", "recordings", "applications", "llm-chat.json");

@@ -8,6 +8,7 @@ import { type AppCall, type AppContext, type AppHandlers, requireUser } from "./
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import type { RunStore, StoredAnnotation, StoredReplyJob } from "./records/runs-store.ts";
 import { appError, fillShape } from "./records/shapes.ts";
+import { atLeast, nextServer } from "../../lib/version.ts";
 
 /** ms that a job takes. */
 const DURATION = { enable: 300, disable: 0 } as const;
@@ -54,7 +55,9 @@ export const annotationHandlers = {
     const { id: message_id, conversation_id } = message;
     const { rating, content = null } = input;
     const known = records.feedbacks.find({ message_id, end_user_id });
+    const isNext = atLeast(call.version, nextServer); // has a code of its own (server §3.1)
     if (!rating) {
+      if (!known) throw appError(isNext ? "rating required" : "rating missing");
       records.feedbacks.delete({ message_id, end_user_id });
     } else if (known) {
       records.feedbacks.update({ id: known.id }, { rating, content, updated_at: records.now() });

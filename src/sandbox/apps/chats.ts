@@ -27,6 +27,7 @@ import { storeRun, startRun, drawAnswer, conversationOf, openTurn, turnLine } fr
 import type { SentMessage, Turn } from "./start-run.ts";
 import { ruleModel } from "../models/language-model.ts";
 import { fileLookup, resolveFile } from "./inputs.ts";
+import { atLeast, nextServer } from "../../lib/version.ts";
 import { newAnswer, writeAnswer } from "./write-answer.ts";
 
 /** Sending and stopping of chat messages and completions. */
@@ -74,7 +75,8 @@ export const chatHandlers = {
     if (!message || !isOwn) throw appError("message missing");
     // New agents have none, whatever their parameters say (server §18).
     const isOn = mode !== "agent" && features.suggested_questions_after_answer?.enabled;
-    if (!isOn) throw appError("suggestions off");
+    const isNext = atLeast(call.version, nextServer); // has a code of its own (server §3.1)
+    if (!isOn) throw appError(isNext ? "suggestions disabled" : "suggestions off");
     const data = unlessModelFails(() => context.model?.suggestions(message.query)) ?? [];
     return { json: { result: "success", data } };
   },

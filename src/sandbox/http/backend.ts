@@ -100,7 +100,7 @@ export class Backend {
     if (match.path["dataset_id"]) this.knowledge.checkDataset(match.path["dataset_id"]);
 
     const query = new URLSearchParams(request.path.slice(path.length + 1));
-    const { input, body, files } = parseRequest(match, query, request);
+    const { input, body, files } = parseRequest(match, query, request, version);
     const { user } = input;
     if (app && plan["split-users"] !== undefined && typeof user === "string") {
       const { records } = this.apps;

@@ -1,12 +1,12 @@
 import { methodAndPath, type AnyOperation, type Param } from "../../operations/operation.ts";
 import { isUuid } from "../../lib/text.ts";
-import { atLeast } from "../../lib/version.ts";
+import { atLeast, nextServer } from "../../lib/version.ts";
 import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
-import { errorsOf, HttpError, internalServerError, raise } from "../protocol/response.ts";
+import { errorsOf, internalServerError, raise } from "../protocol/response.ts";
 import { KNOWLEDGE_KEY } from "../protocol/ids.ts";
 import { attempt, isObject, parseJson } from "../../lib/json.ts";
 import type { ReceivedFile, ReceivedPart, ReceivedRequest } from "../protocol/handler.ts";
-import { validationError, validate, validateFields } from "../protocol/validation.ts";
+import { InvalidInput, validate, validateFields } from "../protocol/validation.ts";
 import type { Rule, ValidationProblem } from "../protocol/validation.ts";
 import data from "./request-models.json" with { type: "json" };
 import errors from "./errors.json" with { type: "json" };
@@ -120,6 +120,7 @@ export function parseRequest(
   { row, rows, path }: Match,
   query: URLSearchParams,
   request: ReceivedRequest,
+  version: string,
 ): ParsedRequest {
   const params = rows.flatMap((row) => Object.entries(row.params));
   const places = new Set(params.map(([, param]) => param.in));
@@ -128,7 +129,7 @@ export function parseRequest(
   const texts = isForm ? parseTexts(request.parts) : {};
   let body: unknown;
   if (isForm) body = parseFormData(texts);
-  else if (isJson) body = parseJsonBody(request);
+  else if (isJson) body = parseJsonBody(request, version);
   const fields = isObject(body) ? body : {};
 
   if (requestModel(row.id).user && !(query.get("user") || fields["user"])) {
@@ -157,12 +158,14 @@ function queryValue({ kind, many }: Param, texts: readonly string[]): unknown {
   return kind === "integer" || kind === "number" ? Number(first) : first;
 }
 
-function parseJsonBody(request: ReceivedRequest): unknown {
+/** Parses a JSON body; servers after 1.17.1 take a broken one for an empty object (server §3.1). */
+function parseJsonBody(request: ReceivedRequest, version: string): unknown {
   const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (type !== "application/json" && !type.endsWith("+json")) throw requestError("body not JSON");
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const body = attempt(() => parseJson(decoder.decode(request.body)));
-  return body === undefined ? raise(requestError("JSON invalid")) : body;
+  if (body !== undefined) return body;
+  return atLeast(version, nextServer) ? {} : raise(requestError("JSON invalid"));
 }
 
 /** Parses the JSON part of a form (default: an empty object). */
@@ -204,7 +207,7 @@ interface RequestModel {
    * have another error text, like an empty query (server §11).
    */
   readonly fields?: Readonly<Record<string, Rule>>;
-  /** The error response is `{error}` only. */
+  /** The error response is `{error}` only (server §3). */
   readonly bare?: true;
   /** The end user is checked first (server §2). */
   readonly user?: true;
@@ -232,9 +235,7 @@ function checkBody(row: AnyOperation, rows: readonly AnyOperation[], body: unkno
       validateFields({ ...model.fields, ...bodyRules(rows), ...model.fields }, body, "")
     : [{ field: "", value: body, type: "model_type", about: model.body }];
   if (problems.length === 0) return;
-  const error = validationError(model.body, ...problems);
-  // One route has its own error format (server §3).
-  throw model.bare ? new HttpError(400, "", "", { error: error.message }) : error;
+  throw new InvalidInput(model.body, problems, model.bare);
 }
 
 /** Validates the choices of a query; handlers parse the numbers. */
@@ -245,7 +246,7 @@ function checkQuery(row: AnyOperation, query: URLSearchParams): void {
     const value = query.get(name);
     return param.in === "query" && value !== null ? validate(paramRule(param), value, name) : [];
   });
-  if (problems.length > 0) throw validationError(model, ...problems);
+  if (problems.length > 0) throw new InvalidInput(model, problems);
 }
 
 /** Rules of the body fields of rows that share a route; their constants are the choices. */

@@ -24,7 +24,9 @@ import {
 } from "../protocol/response.ts";
 import { type Fault, Faults } from "../protocol/faults.ts";
 import { pathOf, type ReceivedRequest } from "../protocol/handler.ts";
+import { InvalidInput } from "../protocol/validation.ts";
 import { UnstorableValue } from "../storage/sqlite.ts";
+import { atLeast, nextServer } from "../../lib/version.ts";
 
 export type { SandboxOptions } from "./backend.ts";
 export type { ReceivedRequest } from "../protocol/handler.ts";
@@ -254,7 +256,7 @@ export async function answerRequest(
   };
   const response =
     plan.html === undefined
-      ? await respond().catch((error: unknown) => errorResponse(error, report))
+      ? await respond().catch((error: unknown) => errorResponse(error, version, report))
       : proxyErrorPage(plan.html);
   const own = response.foreign ? {} : { "X-Version": version, "X-Env": "DEVELOPMENT" };
   const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
@@ -262,9 +264,10 @@ export async function answerRequest(
 }
 
 /** The response to what a handler threw; an error of the sandbox itself has a code that no server has. */
-function errorResponse(error: unknown, report: (error: unknown) => void): SandboxResponse {
+function errorResponse(error: unknown, version: string, report: (error: unknown) => void) {
   if (error instanceof WorkerFailure) return workerError();
-  const { status, body } = toHttpError(error, report);
+  const isListed = error instanceof InvalidInput && atLeast(version, nextServer);
+  const { status, body } = isListed ? error.next : toHttpError(error, report);
   const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
   return jsonResponse(status, body, status === 401 ? challenge : {});
 }

@@ -4,11 +4,11 @@ import type * as operations from "../../operations/chunks.ts";
 import { ModelError } from "../models/marks.ts";
 import { countTokens } from "../models/tokens.ts";
 import { extractKeywords } from "../models/words.ts";
-import { HttpError, internalServerError, raise } from "../protocol/response.ts";
+import { internalServerError, raise } from "../protocol/response.ts";
 import { atLeast } from "../../lib/version.ts";
 import type { Call } from "../protocol/handler.ts";
 import { account } from "../protocol/ids.ts";
-import { numberParam, pageFields, parsePage, validationError } from "../protocol/validation.ts";
+import { InvalidInput, numberParam, pageFields, parsePage } from "../protocol/validation.ts";
 import type { PageParams, ValidationProblem } from "../protocol/validation.ts";
 import {
   indexTableOf,
@@ -311,8 +311,7 @@ function checkBlank(segments: readonly SegmentContent[]): void {
       : [{ type: "value_error", about: "Content is empty", field, value }];
   });
   if (problems.length === 0) return;
-  const { message: error } = validationError("SegmentCreatePayload", ...problems);
-  throw new HttpError(400, "", error, { error });
+  throw new InvalidInput("SegmentCreatePayload", problems, true);
 }
 
 /** The page of a list of chunks; since 1.15 text is ignored, and numbers below 1 are rejected (server §5). */

@@ -1,4 +1,4 @@
-import { isObject } from "../../lib/json.ts";
+import { isObject, jsonOrText, stringifyJson } from "../../lib/json.ts";
 import { countCharacters, counted } from "../../lib/text.ts";
 import { HttpError } from "./response.ts";
 import texts from "./validation-errors.json" with { type: "json" };
@@ -114,22 +114,45 @@ export interface ValidationProblem extends Problem {
 }
 
 /** The error of a body, query or response that does not fit its model (server §3). */
-export function validationError(
-  model: string,
-  ...problems: readonly ValidationProblem[]
-): HttpError {
+export class InvalidInput extends HttpError {
+  /** The same of servers after 1.17.1 (server §3.1). */
+  readonly next: HttpError;
+
+  constructor(model: string, problems: readonly ValidationProblem[], isBare = false) {
+    const error = textOf(model, problems);
+    super(400, "invalid_param", error, isBare ? { error } : undefined);
+    const isResponse = model.endsWith("Response");
+    this.next = isResponse ? this : new HttpError(422, "unprocessable_entity", listOf(problems));
+  }
+}
+
+export const validationError = (model: string, ...problems: readonly ValidationProblem[]) =>
+  new InvalidInput(model, problems);
+
+function textOf(model: string, problems: readonly ValidationProblem[]): string {
   const errors = problems.length === 1 ? "error" : "errors";
-  const lines = problems.flatMap(({ field, type, value, about = "" }) => {
-    const reason = texts[type].replace("{about}", () => about);
+  const lines = problems.flatMap((problem) => {
+    const { field, type, value } = problem;
     return [
       ...(field === "" ? [] : [field]),
-      `  ${reason} [type=${type}, input_value=${pythonRepr(value)}, input_type=${pythonType(value)}]`,
-      `    For further information visit https://errors.pydantic.dev/2.12/v/${type}`,
+      `  ${reasonOf(problem)} [type=${type}, input_value=${pythonRepr(value)}, input_type=${pythonType(value)}]`,
+      `    For further information visit ${pageOf(problem)}`,
     ];
   });
-  const text = [`${problems.length} validation ${errors} for ${model}`, ...lines].join("\n");
-  return new HttpError(400, "invalid_param", text);
+  return [`${problems.length} validation ${errors} for ${model}`, ...lines].join("\n");
 }
+
+function listOf(problems: readonly ValidationProblem[]): string {
+  const list = problems.map((problem) => {
+    const { type, field, value: input = null } = problem;
+    const loc = field === "" ? [] : field.split(".").map(jsonOrText);
+    return { type, loc, msg: reasonOf(problem), input, url: pageOf(problem) };
+  });
+  return stringifyJson(list);
+}
+
+const reasonOf = ({ type, about = "" }: Problem) => texts[type].replace("{about}", () => about);
+const pageOf = ({ type }: Problem) => `https://errors.pydantic.dev/2.12/v/${type}`;
 
 /** The error of a field, or of the body if it has no name, that the server's own check of a model rejects. */
 export const valueError = (model: string, field: string, value: unknown, about: string) =>

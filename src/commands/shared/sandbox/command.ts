@@ -13,7 +13,7 @@ export const sandboxParams = {
   data: local.text("Directory to store the data in", { placeholder: "dir" }),
   ephemeral: local.flag("Do not store any data"),
   server: local.choice(
-    ["1.12", "1.14", "1.15", "1.16"],
+    ["1.12", "1.14", "1.15", "1.16", "next"],
     "Server version to emulate (default 1.14)",
   ),
   without_models: local.flag("Imitate a server without models"),
@@ -42,7 +42,7 @@ export const sandbox = task({
   summary: "Start a local sandbox server",
   about: [
     "Listens on 127.0.0.1. With a command after --, it runs that command against a new sandbox and exits\nwith its code. Otherwise it stays in the foreground, and the built-in profile `sandbox` connects to\nit. The page at its address and the routes below /_sandbox show and control it.",
-    `Its applications are ${sandboxApps.slice(0, -1).join(", ")} and ${sandboxApps.at(-1)};\nwith --server 1.16 also new-agent. The key of each is app- and its name. The key dataset-sandbox\nopens all knowledge bases, dataset-bound-ID,ID only these.`,
+    `Its applications are ${sandboxApps.slice(0, -1).join(", ")} and ${sandboxApps.at(-1)};\nwith --server 1.16 or next also new-agent. The key of each is app- and its name. The key\ndataset-sandbox opens all knowledge bases, dataset-bound-ID,ID only these.`,
     "A fault is 'METHOD PATTERN ACTION[=value] [times=N] [skip=N] [for=TIME] [app=NAME]' with one of the\nactions status, html, answer (of an application with rules: this text), delay, cut-after, cut-bytes,\nreset, silence, drip, length (wrong Content-Length), version, plain-metadata, stays-running (for a\nstop: the run never stops running), stays-locked (for a status: the document rejects others for ten\nminutes), lose (for events: this many are lost after the snapshot) and split-users (requests side by\nside make several new end users).",
   ].join("\n\n"),
   params: sandboxParams,

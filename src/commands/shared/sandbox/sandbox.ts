@@ -4,7 +4,7 @@ import { isLoopback, sandboxProfile, sandboxStatePath } from "../../../config/pr
 import { CliError, abortError, codeOf, diskProblem, reasonOf, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { recordedServers } from "../../../lib/version.ts";
+import { sandboxServers } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { readApplication } from "../../../sandbox/apps/definitions/applications.ts";
 import type { RequestRecord } from "../../../sandbox/control/control.ts";
@@ -40,7 +40,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     ...(input.port !== undefined && { port: input.port }),
     ...(input.seed !== undefined && { seed: input.seed }),
     connections: input.connections,
-    ...(input.server && { server: recordedServers[input.server] }),
+    ...(input.server && { server: sandboxServers[input.server] }),
     allowedHosts: input.allow_host ?? [],
     applications,
     models: !input.without_models,
