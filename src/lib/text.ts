@@ -5,6 +5,10 @@ import { attempt } from "./json.ts";
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
   attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
 
+/** The bytes of a text file to send: a byte order mark would become part of its first chunk (server §9.2). */
+export const withoutMark = (bytes: Uint8Array): Uint8Array =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+
 /** Counts the code points of a text without splitting it. */
 export const countCharacters = (text: string): number =>
   text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);

@@ -51,8 +51,10 @@ export interface SourceDocument {
   readonly read?: () => Promise<Uint8Array>;
   /** Mark of the fingerprint that its source has for this content. */
   readonly fingerprint?: string;
-  /** Hash of its content; null if an export has no content for it. */
+  /** Hash of its content as it is sent; null if an export has no content for it. */
   readonly hash: string | null;
+  /** The same with its byte order mark, which earlier versions sent, too. */
+  readonly markedHash?: string;
   /** Size to index: characters of a text, bytes of a file or in an export. */
   readonly size: number;
   readonly metadata: FieldValues;

@@ -7,6 +7,7 @@ import {
   isKnownToHold,
   isTouched,
   mayHold,
+  pendingHash,
   syncFields,
 } from "../documents/index.ts";
 import type { ContentHashes, DocumentState } from "../documents/index.ts";
@@ -89,9 +90,18 @@ export function ambiguousContent(
   files: readonly SourceDocument[],
   documents: readonly DocumentState[],
 ): readonly DocumentState[] {
-  return [...matchMarks(files, documents)].flatMap(([file, [document]]) =>
-    document && !isKnownToHold(document, file) && mayHold(document, file) ? [document] : [],
-  );
+  return [...matchMarks(files, documents)].flatMap(([each, [document]]) => {
+    const file = asStored(each, document);
+    return document && !isKnownToHold(document, file) && mayHold(document, file) ? [document] : [];
+  });
+}
+
+/** A text as its document has it: it is not sent again for the mark that an earlier version sent. */
+function asStored(file: SourceDocument, document?: DocumentState, hashes?: ContentHashes) {
+  const { markedHash: hash } = file;
+  if (hash === undefined || !document) return file;
+  const stored = hashes?.get(document.id) ?? document.metadata[syncFields.hash];
+  return stored === hash || stored === pendingHash(hash) ? { ...file, hash } : file;
 }
 
 const documentChange = (
@@ -107,11 +117,12 @@ const documentChange = (
 
 /** The change for a file and the document with its marks or its name. */
 function syncChange(
-  file: SourceDocument,
+  local: SourceDocument,
   document: DocumentState | undefined,
   { hashes }: RemoteDocuments,
   { adopt, rewrite, source }: DocumentRules,
 ): DocumentChange {
+  const file = asStored(local, document, hashes);
   const plan = (action: Action, note?: string) =>
     documentChange(action, file.path, { source: file, document }, note);
   if (!document) return plan("create");
@@ -172,8 +183,9 @@ function movedDocuments(
   for (const file of files) {
     if (file.hash === null || matches.get(file)?.length) continue;
     const end = /(\.[^./]*)?$/.exec(file.path)?.[0] ?? "";
-    const same = byHash.get(file.hash) ?? [];
-    const at = same.findIndex((each) => isKnownToHold(each, file) && each.name.endsWith(end));
+    const same = byHash.get(file.hash) ?? byHash.get(file.markedHash ?? "") ?? [];
+    const isSame = (each: DocumentState) => isKnownToHold(each, asStored(file, each));
+    const at = same.findIndex((each) => isSame(each) && each.name.endsWith(end));
     const [document] = at < 0 ? [] : same.splice(at, 1);
     if (document) moved.set(file, document);
   }

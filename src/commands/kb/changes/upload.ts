@@ -2,7 +2,7 @@ import type { CallOptions } from "../../../api/calls.ts";
 import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { valueAt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { decodeText } from "../../../lib/text.ts";
+import { decodeText, withoutMark } from "../../../lib/text.ts";
 import {
   createDocumentByFile,
   createDocumentByText,
@@ -149,11 +149,12 @@ export const isUpload = ({ change }: SentDocument): boolean =>
 /** Reads a source once, so that the hash is that of what is sent. Throws usage. */
 async function readContent(source: SourceDocument, { host: { files } }: Context) {
   const read = source.read ?? (() => files.read(source.location));
-  const bytes = await read().catch((error: unknown) => {
+  const content = await read().catch((error: unknown) => {
     if (error instanceof CliError) throw error; // interrupted
     throw usage(`failed to read the file: ${reasonOf(error)}`, undefined, { cause: error });
   });
-  if (source.kind === "file") return { bytes };
+  if (source.kind === "file") return { bytes: content };
+  const bytes = source.exported ? content : withoutMark(content); // an export is restored as it is
   const text = decodeText(bytes);
   if (text === undefined) throw usage("the file is no longer valid UTF-8 text");
   return { bytes, text };

@@ -1,6 +1,6 @@
 import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { bytesOf } from "../../../lib/collect.ts";
-import { counted, decodeText } from "../../../lib/text.ts";
+import { counted, decodeText, withoutMark } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { newestServer } from "../../../lib/version.ts";
 import { automaticProcessRule } from "../../../operations/shared.ts";
@@ -116,7 +116,7 @@ async function textOf(entry: FoundFile | Obstacle, { host }: Context) {
       : host.files.read(entry.location));
     const unfit = pointerProblem(bytes) ?? textProblem(bytes);
     if (unfit) return { skipped: unfit.problem, isUnreadable: true };
-    return { text: decodeText(bytes) ?? "" };
+    return { text: decodeText(withoutMark(bytes)) ?? "" };
   } catch (error) {
     return { skipped: `failed to read: ${reasonOf(error)}`, isUnreadable: true };
   }

@@ -158,6 +158,7 @@ export async function contentHashes(
   dataset_id: string,
   all: readonly { readonly id: string }[],
   context: Context,
+  hashOf: (bytes: Uint8Array) => string = sha256,
 ): Promise<ContentHashes> {
   const hashes = new Map<string, string | null | undefined>();
   const total = all.length;
@@ -166,7 +167,7 @@ export async function contentHashes(
   if (total > 0) count();
   for await (const { document, bytes, lost } of readContents(dataset_id, all, context)) {
     const none = lost ? undefined : null;
-    hashes.set(document.id, bytes ? sha256(bytes) : none);
+    hashes.set(document.id, bytes ? hashOf(bytes) : none);
     count();
   }
   return hashes;

@@ -277,7 +277,7 @@ async function textProblems(extension: string, bytes: Uint8Array, splitting: Spl
     return unfit ? [found(unfit.finding, unfit.problem)] : [];
   const problems: LintProblem[] = [];
   if (decoded.startsWith("\uFEFF")) {
-    problems.push(found("bom", "starts with a byte order mark, which becomes part of the text"));
+    problems.push(found("bom", "starts with a byte order mark, which an upload keeps as text"));
   }
   const text = decoded.replace(/^\uFEFF/, "");
   if (text.trim() === "") return [...problems, empty];
@@ -288,7 +288,7 @@ async function textProblems(extension: string, bytes: Uint8Array, splitting: Spl
       const problem = `invalid front matter (line ${matter.line}): ${matter.reason}`;
       problems.push(found("front-matter", problem));
     }
-    if (!unfit) problems.push(...splitProblems(decoded, splitting));
+    if (!unfit) problems.push(...splitProblems(text, splitting));
   }
   return problems;
 }

@@ -206,11 +206,12 @@ export async function fileHash(
   directory: string,
   file: string | null,
   files: Files,
+  hashOf: (bytes: Uint8Array) => string = sha256,
 ): Promise<string | null> {
   if (file === null) return null;
   const path = await pathInside(directory, file, files);
   // A pipe or a directory counts as missing; reading a pipe may never end.
-  return (await files.stat(path))?.isFile ? sha256(await files.read(path)) : null;
+  return (await files.stat(path))?.isFile ? hashOf(await files.read(path)) : null;
 }
 
 /** The documents of an export with the hashes of their files as they are now. */
@@ -218,10 +219,11 @@ export async function hashedDocuments(
   directory: string,
   { documents }: Pick<Manifest["state"], "documents">,
   { host: { files }, progress }: Context,
+  hashOf?: (bytes: Uint8Array) => string,
 ): Promise<readonly (BundledDocument & { readonly hash: string | null })[]> {
   const hashed: (BundledDocument & { readonly hash: string | null })[] = [];
   for (const document of documents) {
-    hashed.push({ ...document, hash: await fileHash(directory, document.file, files) });
+    hashed.push({ ...document, hash: await fileHash(directory, document.file, files, hashOf) });
     progress({ verb: "Checking", done: hashed.length, total: documents.length, unit: "files" });
   }
   return hashed;

@@ -3,7 +3,8 @@ import { CliError, usage, verdict } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { collect } from "../../../lib/collect.ts";
 import { own } from "../../../lib/json.ts";
-import { counted } from "../../../lib/text.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { counted, withoutMark } from "../../../lib/text.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { left, literal, noTable } from "../../../output/report-model.ts";
@@ -111,13 +112,16 @@ async function readSide(text: string, context: Context): Promise<Side> {
   return kbSide(dataset_id, context);
 }
 
+/** Without a byte order mark, which a sync does not send: earlier versions did. */
+const hashOf = (bytes: Uint8Array): string => sha256(withoutMark(bytes));
+
 /** An export as a side; documents have the hashes of their files as they are now. */
 export async function bundleSide(
   directory: string,
   { state }: Pick<Manifest, "state">,
   context: Context,
 ): Promise<Side> {
-  const hashed = await hashedDocuments(directory, state, context);
+  const hashed = await hashedDocuments(directory, state, context, hashOf);
   return {
     ...state,
     documents: hashed.map(({ hash, ...document }) => ({ ...document, sha256: hash })),
@@ -135,7 +139,7 @@ export async function bundleSide(
 /** A knowledge base as a side; its contents are downloaded to hash them. */
 export async function kbSide(dataset_id: string, context: Context): Promise<Side> {
   const state = await readKbState(dataset_id, context, { exact: true });
-  const hashes = await contentHashes(dataset_id, state.documents, context);
+  const hashes = await contentHashes(dataset_id, state.documents, context, hashOf);
   const { doc_form } = state.settings;
   return {
     ...state,

@@ -2,7 +2,7 @@ import { CliError, isFatal, reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { countCharacters, decodeText, unicodeForm } from "../../../lib/text.ts";
+import { countCharacters, decodeText, unicodeForm, withoutMark } from "../../../lib/text.ts";
 import type { SourceDocument } from "../changes/index.ts";
 import { isKnownToHold, syncFields } from "../documents/index.ts";
 import type { DocumentState, FieldValue } from "../documents/index.ts";
@@ -98,12 +98,14 @@ export async function readLocalFile(
   if (!content) return unchanged ?? { path, problem: "the source has no content for it" };
   const { bytes, fingerprint = entry.fingerprint } = content;
   if (bytes.length > maxSize) return { path, problem: tooLarge };
-  const checked = await checkedText(path, bytes, reading.withFrontMatter);
+  const sent = kind === "text" ? withoutMark(bytes) : bytes;
+  const checked = await checkedText(path, sent, reading.withFrontMatter);
   if ("problem" in checked) return checked;
   const read = entry.location === undefined ? await spool?.put(bytes) : undefined;
   return {
     ...file,
-    hash: sha256(bytes),
+    hash: sha256(sent),
+    ...(sent.length < bytes.length && { markedHash: sha256(bytes) }),
     size: checked.size,
     metadata: { ...checked.metadata, ...file.metadata, ...content.metadata },
     ...(fingerprint !== undefined && {

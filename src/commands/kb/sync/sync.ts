@@ -1,6 +1,6 @@
 import { CliError, refused, stoppedByUser, usage, notFound } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted, firstNames, withSlashes, decodeText } from "../../../lib/text.ts";
+import { counted, firstNames, withSlashes, decodeText, withoutMark } from "../../../lib/text.ts";
 import { confirmLosses, isAddress, isCustomField, syncFields } from "../documents/index.ts";
 import { indexedAgain, lossesIn, makeDocuments, withLosses } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
@@ -277,7 +277,7 @@ async function shownText(
     const bytes = (await from.get(object))?.bytes ?? new Uint8Array();
     const unfit = pointerProblem(bytes) ?? textProblem(bytes);
     if (unfit) throw usage(`${show}: ${unfit.problem}`, contentFixes[unfit.finding]);
-    return decodeText(bytes) ?? "";
+    return decodeText(withoutMark(bytes)) ?? "";
   } finally {
     await from.close?.();
   }

@@ -117,7 +117,7 @@ export function textParts(file: StoredFileRow | undefined): readonly string[] {
   if (file?.text && "parts" in file.text) return file.text.parts;
   if (file?.text) throw knowledgeError("file unreadable", file.text);
   if (!file || !TEXT_EXTENSIONS.includes(file.extension)) throw knowledgeError("file without text");
-  return [new TextDecoder().decode(file.bytes)];
+  return [new TextDecoder("utf-8", { ignoreBOM: true }).decode(file.bytes)]; // a mark stays (server §9.2)
 }
 
 /** The whole text of a stored file; throws as `textParts` does. */
