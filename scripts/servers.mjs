@@ -16,8 +16,9 @@ const help = `Usage: npm run servers -- --profile NAME... [--app NAME...] [--pip
 Plays the steps of scripts/servers/steps.md against the servers of stored profiles: each command that sends
 requests, but those that steps.md names. Prints a table of the operations.
 
-  --profile NAME   stored profile (kb login) with a knowledge key (repeatable)
-  --app NAME       application of the profiles; one of each mode is best (repeatable)
+  --profile NAME   stored profile (kb login) with a knowledge key, or one of the newest (sk-) (repeatable)
+  --app NAME       application of the profiles; one of each mode is best (repeatable). With one of the newest
+                   keys also an ID
   --pipeline KB    knowledge base with a pipeline (repeatable)
   --save DIR       write the exchanges of what differs, and of the steps that it needs, without keys, in the
                    format of test/recordings
@@ -81,7 +82,7 @@ async function playServer({ name, apps }) {
   const prefix = `kb-wf-${randomBytes(4).toString("hex")}`;
   const page = JSON.stringify({ url: "https://example.com" });
   const values = { prefix, out: join(folder, prefix), examples: join(root, "examples"), dot, page };
-  const applications = options.app.filter((app) => Object.hasOwn(apps, app));
+  const applications = options.app.filter((app) => Object.hasOwn(apps, app) || judge.isUuid(app));
   const given = { profile: name, folder, values, applications, pipelines: options.pipeline };
   const player = new Player(given, judge, stopping.signal);
   await player.play();

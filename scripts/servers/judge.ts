@@ -1,6 +1,7 @@
 /** Judges how a server has answered: by the table of operations, and by the refusals of docs/server.md. */
 import { bodyReader } from "../../src/api/response.ts";
 import { attempt, valueAt } from "../../src/lib/json.ts";
+import { isUuid } from "../../src/lib/text.ts";
 import { atLeast } from "../../src/lib/version.ts";
 import { operations } from "../../src/operations/index.ts";
 import { methodAndPath, retryOf } from "../../src/operations/operation.ts";
@@ -136,4 +137,4 @@ export function redacted(exchange: Exchange): Exchange {
   return { ...masked, request: { ...masked.request, headers: exchange.request.headers } };
 }
 
-export { atLeast };
+export { atLeast, isUuid };

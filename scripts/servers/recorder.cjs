@@ -64,7 +64,10 @@ function recorded({ request, start, form, sent, received, response, end }) {
   const { method, path, headers } = request;
   const [, key = "no key"] = /\0Bearer (.*?)\0/.exec(`${headers.join("\0")}\0`) ?? [];
   const mask = (text) => text.replaceAll(key, "KEY");
-  const kind = key.startsWith("app-") ? `app-${process.env.RECORD_APP}` : "dataset-dataset";
+  const { RECORD_APP: app } = process.env;
+  // The newest keys open applications and knowledge bases, so that only the step tells which (server §2).
+  const isOfApp = key.startsWith("app-") || (key.startsWith("sk-") && app !== undefined);
+  const kind = isOfApp ? `app-${app}` : "dataset-dataset";
   const answered = response ? keptHeaders(response.headers) : {};
   const decoder = new TextDecoder();
   const pieces = received.map(([, piece]) => piece);
