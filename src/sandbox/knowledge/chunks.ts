@@ -91,9 +91,9 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
 
   listChildChunks(context, input, call) {
     const [{ id }] = getSegment(context, input);
-    // Unlike other lists, this one ignores invalid numbers and echoes the limit that it applies.
-    const page = Math.max(1, integerIn(call.query.get("page")) ?? 1);
-    const limit = Math.min(100, Math.max(1, integerIn(call.query.get("limit")) ?? 20));
+    // Unlike other lists, this one ignores text and numbers below 1, and echoes the limit that it applies.
+    const asked = parsePage({ ...call, query: integersOf(call) }, "ChildChunkListQuery");
+    const [page, limit] = [Math.max(1, asked.page), Math.min(100, Math.max(1, asked.limit))];
     const keyword = input.keyword?.toLowerCase() ?? "";
     const matches = listChildren(context, id).filter(({ content }) =>
       content.toLowerCase().includes(keyword),
@@ -317,12 +317,18 @@ function checkBlank(segments: readonly SegmentContent[]): void {
 /** The page of a list of chunks; since 1.15 text is ignored, and numbers below 1 are rejected (server §5). */
 function parseSegmentPage(call: Call): PageParams {
   if (!atLeast(call.version, "1.15.0")) return parsePage(call, "SegmentListQuery");
-  const query = new URLSearchParams(call.query);
-  for (const name of ["page", "limit"] as const) {
-    if (integerIn(query.get(name)) === undefined) query.delete(name);
-    numberParam(query, "SegmentListQuery", name, [1, Infinity]);
-  }
+  const query = integersOf(call);
+  numberParam(query, "SegmentListQuery", "page", [1, Infinity]);
+  numberParam(query, "SegmentListQuery", "limit", [1, Infinity]);
   return parsePage({ ...call, query }, "SegmentListQuery");
+}
+
+/** A query without a page or a limit that is not an integer. */
+function integersOf(call: Call): URLSearchParams {
+  const query = new URLSearchParams(call.query);
+  for (const name of ["page", "limit"])
+    if (!/^-?\d+$/.test(query.get(name) ?? "")) query.delete(name);
+  return query;
 }
 
 const childResponse = (row: ChildChunkRow) => toResponse("child_chunk", row);
@@ -338,6 +344,3 @@ function getChild(
   const child = context.child_chunks.find({ id: place.child_chunk_id, segment_id });
   return child ?? raise(knowledgeError("child chunk missing"));
 }
-
-const integerIn = (text: string | null) =>
-  text !== null && /^-?\d+$/.test(text) ? Number(text) : undefined;

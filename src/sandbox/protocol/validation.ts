@@ -206,13 +206,17 @@ export function pythonType(value: unknown): string {
 
 const defaults = { page: 1, limit: 20 };
 
+/** The largest page and limit of lists without a bound of their own; no list is as long. */
+const MAX_NUMBER = 2 ** 31 - 1;
+
 /** Parses the page or the limit of the query; throws the server's text, which has the model (server §3). */
 export function numberParam(
   query: URLSearchParams,
   model: string,
   name: keyof typeof defaults,
-  range: readonly [min: number, max: number],
+  [min, max]: readonly [min: number, max: number],
 ): number {
+  const range = [min, Math.min(max, MAX_NUMBER)] as const;
   return Number(validParam(query, model, name, { kind: "integer", range }) ?? defaults[name]);
 }
 
