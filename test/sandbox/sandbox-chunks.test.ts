@@ -26,8 +26,8 @@ const semanticSearch = (settings: object = {}) => ({
 });
 
 /** A knowledge base with a document: its chunks, and what a search finds. */
-async function openBase(text: string, settings: object) {
-  const sandbox = await openTestSandbox({ models: true });
+async function openBase(text: string, settings: object, server = "1.14.2") {
+  const sandbox = await openTestSandbox({ models: true, server });
   const { call, add } = sandbox;
   const { id: base } = await call("POST", "/datasets", { name: "Handbook" });
   const document = await add(base, "a.md", text, settings);
@@ -186,6 +186,55 @@ describe("a chunk", () => {
       metadata_filtering_conditions: { conditions },
     };
     expect(await search("parking", semanticSearch(settings))).toEqual([["Parking for guests."]]);
+  });
+});
+
+/** What is stored of an update (server §9.7), and what is sent; the chunk is `Parking.` with the keyword `lot`. */
+const updates: readonly (readonly [
+  what: string,
+  sent: object,
+  vectors: object,
+  economy: object,
+])[] = [
+  [
+    "keywords with a changed content",
+    { content: "Bicycles.", keywords: ["rack"] },
+    { content: "Bicycles.", keywords: null, enabled: true },
+    { content: "Bicycles.", keywords: ["rack"], enabled: true },
+  ],
+  [
+    "keywords with the same content",
+    { content: "Parking.", keywords: ["rack"] },
+    { content: "Parking.", keywords: ["rack"], enabled: true },
+    { content: "Parking.", keywords: ["rack"], enabled: true },
+  ],
+  [
+    "keywords alone",
+    { keywords: ["rack"] },
+    { content: "Parking.", keywords: ["rack"], enabled: true },
+    { content: "Parking.", keywords: ["rack"], enabled: true },
+  ],
+  [
+    "everything with enabled: false",
+    { content: "Bicycles.", keywords: ["rack"], enabled: false },
+    { content: "Parking.", keywords: ["lot"], enabled: false },
+    { content: "Parking.", keywords: ["lot"], enabled: false },
+  ],
+];
+
+describe.each(["1.12.1", "1.14.2", "1.15.0", "1.16.1"])("a server of %s", (server) => {
+  test.each(updates)("stores of an update %s", async (_what, segment, vectors, economy) => {
+    for (const [indexing_technique, expected] of [
+      ["high_quality", vectors],
+      ["economy", economy],
+    ] as const) {
+      const { call, path, chunks } = await openBase("Parking.", { indexing_technique }, server);
+      const [chunk] = await chunks();
+      const change = (sent: object) => call("POST", `${path}/${chunk?.id}`, { segment: sent });
+      await change({ keywords: ["lot"] });
+      expect((await change(segment)).status).toBe(200);
+      expect(await chunks(), indexing_technique).toMatchObject([expected]);
+    }
   });
 });
 
