@@ -17,3 +17,36 @@ export const docx = (body: string, more: Readonly<Record<string, string>> = {}):
 
 /** A paragraph of Word in one run. */
 export const paragraph = (text: string): string => `<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`;
+
+const relations = `${schemas}/officeDocument/2006/relationships`;
+
+/** A spreadsheet: the XML of the rows of each sheet, by its name, and the XML of shared texts. */
+export function xlsx(
+  sheets: Readonly<Record<string, string>>,
+  shared: readonly string[] = [],
+): Uint8Array {
+  const names = Object.keys(sheets);
+  // Parts are numbered against the order of the sheets: only the relations tell which is which.
+  const part = (at: number) => `worksheets/sheet${names.length - at}.xml`;
+  const main = `xmlns="${schemas}/spreadsheetml/2006/main"`;
+  return archive({
+    "xl/workbook.xml": `${declaration}<workbook ${main} xmlns:r="${relations}"><sheets>${names
+      .map((name, at) => `<sheet name="${name}" sheetId="${at + 1}" r:id="rId${at + 1}"/>`)
+      .join("")}</sheets></workbook>`,
+    "xl/_rels/workbook.xml.rels": `${declaration}<Relationships xmlns="${schemas}/package/2006/relationships">${names
+      .map(
+        (_, at) =>
+          `<Relationship Id="rId${at + 1}" Target="${at % 2 === 0 ? "" : "/xl/"}${part(at)}"/>`,
+      )
+      .join("")}</Relationships>`,
+    "xl/sharedStrings.xml": `${declaration}<sst ${main}>${shared
+      .map((text) => `<si>${text.startsWith("<") ? text : `<t>${text}</t>`}</si>`)
+      .join("")}</sst>`,
+    ...Object.fromEntries(
+      Object.values(sheets).map((rows, at) => [
+        `xl/${part(at)}`,
+        `${declaration}<worksheet ${main}><sheetData>${rows}</sheetData></worksheet>`,
+      ]),
+    ),
+  });
+}

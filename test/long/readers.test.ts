@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readFile } from "../../src/sandbox/readers/read-file.ts";
-import { docx, paragraph } from "../lib/office-files.ts";
+import { docx, paragraph, xlsx } from "../lib/office-files.ts";
 import { pdfOf, plain } from "../lib/pdf-file.ts";
 import { fileForm, openTestSandbox } from "../lib/sandbox-client.ts";
 
@@ -57,6 +57,14 @@ const hard: readonly (readonly [what: string, extension: string, bytes: Uint8Arr
   ["empty paragraphs", "docx", docx(repeated("<w:p/>", 60 * MB))],
   ["cells of a table", "docx", docx(repeated("<w:tc><w:p/><w:t>a</w:t></w:tc>", 60 * MB))],
   ["paragraphs of a cell", "docx", docx(`<w:tc>${repeated("<w:p/>", 60 * MB)}</w:tc>`)],
+  [
+    "rows below a wide header",
+    "xlsx",
+    xlsx({
+      Wide: `<row>${"<c><v>1</v></c>".repeat(16_000)}</row>${"<row><c><v>1</v></c></row>".repeat(400_000)}`,
+    }),
+  ],
+  ["cells in cells", "xlsx", xlsx({ Deep: repeated("<c>", 15 * MB) })],
   ["cells in a row", "csv", Buffer.alloc(15 * MB, ",")],
   ["open tags", "html", Buffer.alloc(15 * MB, "<td>")],
   ["tags that close nothing", "html", Buffer.from("<b>".repeat(490) + repeated("</i>", 14 * MB))],

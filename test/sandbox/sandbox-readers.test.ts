@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { deflateSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { readFile } from "../../src/sandbox/readers/read-file.ts";
-import { archive, docx, paragraph } from "../lib/office-files.ts";
+import { archive, docx, paragraph, xlsx } from "../lib/office-files.ts";
 import { rareTest } from "../lib/sampled.ts";
 import { fileForm, openTestSandbox } from "../lib/sandbox-client.ts";
 import { packed, pdf, pdfOf, plain } from "../lib/pdf-file.ts";
@@ -67,6 +67,25 @@ describe("the text of", () => {
       ]),
       ["Straße"],
     ],
+    [
+      "a spreadsheet: the rows below the header of each sheet, in the order of the sheets",
+      "xlsx",
+      xlsx(
+        {
+          // A title above the header, a row that is empty up to the last column with a name.
+          Days: `<row r="1"><c r="A1" t="s"><v>0</v></c></row>
+            <row r="3"><c r="A3" t="s"><v>1</v></c><c r="B3"/><c r="C3" t="inlineStr"><is><t>v "2"</t></is></c></row>
+            <row r="4"><c r="A4" t="str"><f>B4</f><v> x </v></c><c r="C4"><v>1.5</v></c><c r="D4"><v>9</v></c></row>
+            <row r="5"><c r="D5"><v>9</v></c></row>
+            <row><c t="b"><v>1</v></c><c><v>7</v></c></row>`,
+          Notes: `<row r="1"><c r="B1" t="s"><v>1</v></c></row><row r="2"><c r="AB2"><v>1</v></c></row>
+            <row r="3"><c r="B3" t="e"><v>#N/A</v></c></row>`,
+          Empty: "",
+        },
+        ["Report", "<r><t>n</t></r><r><t>o</t></r><rPh><t>enu</t></rPh>"],
+      ),
+      [`"no":"x";"v \\"2\\"":"1.5"`, `"no":"True";"v \\"2\\"":""`, `"no":"#N/A"`],
+    ],
   ])("%s", async (_what, extension, bytes, parts) => {
     expect(await readFile(extension, bytes)).toEqual({ parts });
   });
@@ -80,7 +99,7 @@ describe("the text of", () => {
     ]);
   });
 
-  test.each(["md", "txt", "xls", "xlsx", "pptx", "epub", "exe", "", "constructor"])(
+  test.each(["md", "txt", "xls", "pptx", "epub", "exe", "", "constructor"])(
     "no other kind: %j",
     async (kind) => {
       expect(await readFile(kind, utf8("text"))).toBeUndefined();
@@ -128,6 +147,7 @@ describe("a problem:", () => {
       /it is damaged \(Cannot create a Buffer larger than 10 bytes\)/,
     ],
     ["elements in elements", "html", utf8("<b>".repeat(100_000)), /nested too deeply/],
+    ["a spreadsheet without its parts", "xlsx", docx(""), /it has no text of its kind/],
     ["CSV with an open quote", "csv", utf8('a,b\n"1,2\n'), /it is damaged \(Quote Not Closed/],
     ["no PDF", "pdf", noise, /it is damaged \(Invalid PDF structure\)/],
     [
@@ -197,7 +217,20 @@ describe("an upload", () => {
     });
   });
 
-  test.each(["xls", "xlsx", "pptx", "epub"])("of %s ends in error", async (extension) => {
+  test.each<[what: string, name: string, bytes: Uint8Array, chunk: string]>([
+    [
+      "of a spreadsheet, whose row loses its first quote",
+      "a.xlsx",
+      xlsx({
+        Sheet: "<row><c><v>n</v></c><c><v>v</v></c></row><row><c><v>x</v></c><c><v>1</v></c></row>",
+      }),
+      `n":"x";"v":"1"`,
+    ],
+  ])("%s", async (_what, name, bytes, chunk) => {
+    expect(await uploaded(name, bytes)).toEqual({ error: null, chunks: [chunk] });
+  });
+
+  test.each(["xls", "pptx", "epub"])("of %s ends in error", async (extension) => {
     expect(await uploaded(`prices.${extension}`, noise)).toEqual({
       error: "The sandbox cannot extract text from this file type.",
       chunks: [],

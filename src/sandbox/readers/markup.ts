@@ -54,7 +54,7 @@ const SPACES = words("td th tab");
 /** The text of a document, without empty lines; throws UnreadableFile if its elements are nested too deeply. */
 function shownText(source: string, { isXml, hidden, texts, breaksLine }: Markup): string {
   const lines: string[] = [];
-  let [line, depth, hiding, innermost] = ["", 0, 0, ""];
+  let [line, hiding, innermost] = ["", 0, ""];
   const endLine = () => {
     const text = line.replace(/\s+/g, " ").trim();
     if (text !== "") lines.push(text);
@@ -64,26 +64,47 @@ function shownText(source: string, { isXml, hidden, texts, breaksLine }: Markup)
     if (breaksLine(name)) endLine();
     else if (SPACES.has(name)) line += " ";
   };
-  const visitor = {
-    onopentag(name: string) {
+  visitMarkup(source, isXml, {
+    open(name) {
+      innermost = name;
+      if (hidden.has(name)) hiding++;
+      breakLine(name);
+    },
+    close(name) {
+      innermost = "";
+      if (hidden.has(name)) hiding--;
+      breakLine(name);
+    },
+    text(part) {
+      if (hiding === 0 && (texts?.has(innermost) ?? true)) line += part;
+    },
+  });
+  endLine();
+  return lines.join("\n");
+}
+
+/** What is done with the elements of a document; their names have no prefix. */
+interface Visitor {
+  readonly open: (name: string, attributes: Readonly<Record<string, string>>) => void;
+  readonly close: (name: string) => void;
+  readonly text: (part: string) => void;
+}
+
+/** Visits the elements of a document in order; throws UnreadableFile if they are nested too deeply. */
+export function visitMarkup(source: string, isXml: boolean, { open, close, text }: Visitor): void {
+  let depth = 0;
+  const handler = {
+    onopentag(name: string, attributes: Readonly<Record<string, string>>) {
       if (++depth > MAX_DEPTH) throw new UnreadableFile("its elements are nested too deeply");
-      innermost = localName(name);
-      if (hidden.has(innermost)) hiding++;
-      breakLine(innermost);
+      open(localName(name), attributes);
     },
     onclosetag(name: string) {
       depth--;
-      innermost = "";
-      if (hidden.has(localName(name))) hiding--;
-      breakLine(localName(name));
+      close(localName(name));
     },
-    ontext(part: string) {
-      if (hiding === 0 && (texts?.has(innermost) ?? true)) line += part;
-    },
+    ontext: text,
   };
-  new Parser(visitor, { xmlMode: isXml, recognizeSelfClosing: true }).end(source);
-  endLine();
-  return lines.join("\n");
+  new Parser(handler, { xmlMode: isXml, recognizeSelfClosing: true }).end(source);
 }
 
 const localName = (name: string) => name.slice(name.indexOf(":") + 1);

@@ -16,6 +16,7 @@ const READERS: Readonly<Record<string, () => Promise<Reader>>> = {
   htm: async () => (await import("./markup.ts")).readHtml,
   html: async () => (await import("./markup.ts")).readHtml,
   pdf: async () => (await import("./pdf.ts")).readPdf,
+  xlsx: async () => (await import("./xlsx.ts")).readXlsx,
   xml: async () => (await import("./markup.ts")).readXml,
 };
 
