@@ -218,6 +218,32 @@ describe("an upload", () => {
   });
 
   test.each<[what: string, name: string, bytes: Uint8Array, chunk: string]>([
+    ["with a byte order mark, which stays", "a.txt", utf8("\ufeff# Title"), "\ufeff# Title"],
+    ["with NUL, which is deleted", "a.txt", utf8("a\0b"), "ab"],
+    [
+      "whose line ends are not kept where nothing else splits it",
+      "a.txt",
+      utf8("a\r\nb\r\n"),
+      "ab",
+    ],
+    [
+      "in Latin-1, whose encoding is guessed",
+      "a.txt",
+      Buffer.from("naïve café", "latin1"),
+      "na\ufe85ve caf\ufee0",
+    ],
+    [
+      "in UTF-16 with a byte order mark",
+      "a.txt",
+      Buffer.from("\ufeffGrüße, 日本", "utf16le"),
+      "Grüße, 日本",
+    ],
+    [
+      "in UTF-16 of the other order",
+      "a.md",
+      Buffer.from("\ufeff# Grüße", "utf16le").swap16(),
+      "Grüße",
+    ],
     [
       "of a spreadsheet, whose row loses its first quote",
       "a.xlsx",
@@ -228,6 +254,17 @@ describe("an upload", () => {
     ],
   ])("%s", async (_what, name, bytes, chunk) => {
     expect(await uploaded(name, bytes)).toEqual({ error: null, chunks: [chunk] });
+  });
+
+  test("as the only parent cannot have NUL, and ends in error", async () => {
+    const segmentation = { separator: "\n", max_tokens: 500 };
+    const rules = { parent_mode: "full-doc", segmentation, subchunk_segmentation: segmentation };
+    const process_rule = { mode: "hierarchical", rules: { ...rules, pre_processing_rules: [] } };
+    const rule = { process_rule, doc_form: "hierarchical_model" };
+    expect(await uploaded("a.txt", utf8("a\0b"), true, rule)).toEqual({
+      error: "A string literal cannot contain NUL (0x00) characters.",
+      chunks: [],
+    });
   });
 
   test.each(["xls", "pptx", "epub"])("of %s ends in error", async (extension) => {

@@ -192,7 +192,7 @@ function datasetResponse(
 
 /** Throws HttpError for a name that a knowledge base cannot get; `renamed` has one. */
 function checkName({ datasets }: KnowledgeContext, name: string, renamed?: DatasetRow): void {
-  if (name.includes("\0")) throw knowledgeError("name with NUL");
+  if (name.includes("\0")) throw knowledgeError("text with NUL");
   const other = datasets.find({ name });
   if (!other || other.id === renamed?.id) return;
   throw knowledgeError(renamed ? "dataset name taken" : "dataset name taken by another");

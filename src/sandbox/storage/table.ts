@@ -16,12 +16,19 @@ const plain = <T extends SqlValue>(sql: string): Column<T> => ({
 });
 
 const text = "TEXT NOT NULL DEFAULT ''";
+
+/** Stored before a byte order mark that a text begins with, which the decoder of SQLite drops from longer texts. */
+const KEEPS_MARK = "\ufffe";
 const integer = plain<number>("INTEGER NOT NULL DEFAULT 0");
 
 /** The types of columns; times are ms since 1970. The defaults are for rows of versions without the column. */
 export const column = {
   key: plain<string>("TEXT PRIMARY KEY NOT NULL"),
-  text: plain<string>(text),
+  text: {
+    sql: text,
+    write: (value) => (/^[\ufeff\ufffe]/.test(value) ? KEEPS_MARK + String(value) : value),
+    read: (stored: string) => (stored.startsWith(KEEPS_MARK) ? stored.slice(1) : stored),
+  } as Column<string>,
   /** One of some texts: `oneOf<"waiting" | "done">()`. */
   oneOf: <T extends string>() => plain<T>(text),
   integer,

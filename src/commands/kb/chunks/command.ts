@@ -39,6 +39,7 @@ export const ruleFlags = {
 export const previewParams = {
   file: local.text("Text file or directory, - for stdin", { required, many: true }),
   ...fileFilter,
+  upload: local.flag("Split as kb doc upload and kb doc replace do"),
   like: local.ref("kb", "Knowledge base whose last rule to use, with the version of its server"),
   ...ruleFlags,
   compare: local.json("Compare the figures with those of another rule", ruleFile),
@@ -54,7 +55,7 @@ export const chunkPreview = task({
   action: "split {file}",
   summary: "Show how texts will be split into chunks",
   about:
-    "Splits txt, md, markdown and mdx files as servers split the texts that kb sync and kb doc add send.\nServers extract the text of all other files in their own way, so these are named and skipped.\nNothing is sent without --like. A server version that was not tested is treated as one that was; a\nnotice names it.\n\nThe preview does not show how Markdown files of kb doc upload and kb doc replace are split: servers\nsplit them at headings, so that no chunk joins two sections, and delete <...> tags and the # of\nheadings.\n\nThe summary counts chunks that end inside a sentence, that is within a line and not after a\npunctuation mark that ends a sentence; chunks that end inside a Markdown table or code block; words\nthat are glued to the one before because the white space between them is lost; and characters that\nthe server deletes. If the rule has child chunks, the first three are counted in the child chunks,\nwhich searches compare.",
+    "Splits txt, md, markdown and mdx files as servers split the texts that kb sync and kb doc add send.\nServers extract the text of all other files in their own way, so these are named and skipped.\nNothing is sent without --like. A server version that was not tested is treated as one that was; a\nnotice names it.\n\nWith --upload, files are split as servers split those of kb doc upload and kb doc replace: Markdown\nat headings, so that no chunk joins two sections, and without <...> tags and the # of headings; a\nNUL character is deleted. Other texts have the same chunks either way.\n\nThe summary counts chunks that end inside a sentence, that is within a line and not after a\npunctuation mark that ends a sentence; chunks that end inside a Markdown table or code block; words\nthat are glued to the one before because the white space between them is lost; and characters that\nthe server deletes, with --upload those of tags, too. If the rule has child chunks, the first three\nare counted in the child chunks, which searches compare.",
   params: previewParams,
   output: ({ compare }) => (compare === undefined ? undefined : comparedRows),
   returns: onTerminal(
@@ -73,7 +74,7 @@ export const chunkPreview = task({
   examples: [
     "kb chunk preview welcome.md",
     "kb chunk preview handbook --like Handbook -o json",
-    "kb chunk preview handbook --rule rule.yaml --server-version 1.14.2",
+    "kb chunk preview handbook --upload --server-version 1.14.2",
     "kb chunk preview handbook --rule rule.yaml --compare longer.yaml",
   ],
 });

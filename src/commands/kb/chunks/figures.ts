@@ -2,6 +2,7 @@ import { percentile } from "../../../lib/statistics/averages.ts";
 import { counted, countCharacters } from "../../../lib/text.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import { type Part, splitText } from "../../../splitting/split.ts";
+import { textsOfUpload, textsToSplit } from "../../../splitting/upload.ts";
 
 /** How texts are split. */
 export interface Splitting {
@@ -72,11 +73,32 @@ export function figuresLine(figures: Figures): string {
   ].join("; ");
 }
 
+/** The chunks of a text, and what they were compared for. */
+interface Preview {
+  readonly chunks: readonly ChunkPreview[];
+  readonly figures: Figures;
+}
+
+/** Splits the text of an uploaded file; its tags are counted with the characters that the server deletes. */
+export function previewUpload(extension: string, text: string, splitting: Splitting): Preview {
+  const texts = textsOfUpload(extension, text);
+  const figures = newFigures();
+  const chunks: ChunkPreview[] = [];
+  for (const each of textsToSplit(texts, splitting.rule)) {
+    const preview = previewText(each, splitting);
+    for (const chunk of preview.chunks) chunks.push({ ...chunk, position: chunks.length + 1 });
+    addFigures(figures, preview.figures);
+  }
+  figures.counts.deleted_characters += lettersIn([text]) - lettersIn(texts);
+  return { chunks, figures };
+}
+
+/** Counts what is neither white space nor the sign of a heading, which chunks lack anyway. */
+const lettersIn = (texts: readonly string[]): number =>
+  texts.reduce((sum, text) => sum + text.replace(/[\s#]/g, "").length, 0);
+
 /** Splits a text, and compares it with its chunks; linear in the length of the text. */
-export function previewText(
-  text: string,
-  { rule, version }: Splitting,
-): { readonly chunks: readonly ChunkPreview[]; readonly figures: Figures } {
+export function previewText(text: string, { rule, version }: Splitting): Preview {
   // The server reads all line ends as \n.
   const source = text.replace(/\r\n?/g, "\n");
   const { kept, cleaned, chunks: parts } = splitText(source, rule, version);

@@ -1,6 +1,6 @@
 import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { bytesOf } from "../../../lib/collect.ts";
-import { counted, decodeText, withoutMark } from "../../../lib/text.ts";
+import { counted, decodeUtf8, withoutMark } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { newestServer } from "../../../lib/version.ts";
 import { automaticProcessRule } from "../../../operations/shared.ts";
@@ -18,7 +18,14 @@ import {
 import type { FoundFile, Obstacle } from "../sources/index.ts";
 import { newestRule } from "../documents/index.ts";
 import type { previewParams, ruleFlags } from "./command.ts";
-import { addFigures, namedFigures, newFigures, previewText, figuresLine } from "./figures.ts";
+import {
+  addFigures,
+  figuresLine,
+  namedFigures,
+  newFigures,
+  previewText,
+  previewUpload,
+} from "./figures.ts";
 import type { ChunkPreview, Splitting } from "./figures.ts";
 import { stringifyJson } from "../../../lib/json.ts";
 
@@ -39,7 +46,7 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<({ readonly file: string } & ChunkPreview) | ComparedFigure> {
   const splitting = await splittingFor(input, context);
-  const { compare } = input;
+  const { compare, upload } = input;
   const other = compare === undefined ? [] : [completeRule("--compare", compare)];
   const splittings = [splitting, ...other.map((rule) => ({ ...splitting, rule }))];
   for (const separator of splittings.flatMap(({ rule }) => unmatchedSeparators(rule)))
@@ -51,13 +58,16 @@ export async function* run(
   for await (const entry of entriesOf(input, context)) {
     if (context.host.signal.aborted) throw context.abortError();
     const { path: file } = entry;
-    const read = await textOf(entry, context);
+    const read = await textOf(entry, upload === true, context);
     if ("skipped" in read) {
       await context.notice(`skipped ${file}: ${read.skipped}`);
       if (read.isUnreadable) unreadable++;
       continue;
     }
-    const previews = splittings.map((each) => previewText(read.text, each));
+    const { text } = read;
+    const previews = splittings.map((each) =>
+      upload ? previewUpload(extensionOf(file), text, each) : previewText(text, each),
+    );
     for (const [at, { figures }] of previews.entries())
       addFigures(totals[at] ?? newFigures(), figures);
     if (compare === undefined)
@@ -101,8 +111,8 @@ async function* entriesOf(
   }
 }
 
-/** The text of a file, or why it is not split. */
-async function textOf(entry: FoundFile | Obstacle, { host }: Context) {
+/** The text of a file, or why it is not split: NUL is uploaded, but not sent as text. */
+async function textOf(entry: FoundFile | Obstacle, isUpload: boolean, { host }: Context) {
   const { path } = entry;
   if (entry.kind !== "file")
     return { skipped: entry.problem, ...(entry.kind !== "no-file" && { isUnreadable: true }) };
@@ -115,8 +125,9 @@ async function textOf(entry: FoundFile | Obstacle, { host }: Context) {
       ? bytesOf(host.stdin.bytes())
       : host.files.read(entry.location));
     const unfit = pointerProblem(bytes) ?? textProblem(bytes);
-    if (unfit) return { skipped: unfit.problem, isUnreadable: true };
-    return { text: decodeText(withoutMark(bytes)) ?? "" };
+    if (unfit && !(isUpload && unfit.finding === "nul"))
+      return { skipped: unfit.problem, isUnreadable: true };
+    return { text: decodeUtf8(isUpload ? bytes : withoutMark(bytes)) ?? "" };
   } catch (error) {
     return { skipped: `failed to read: ${reasonOf(error)}`, isUnreadable: true };
   }

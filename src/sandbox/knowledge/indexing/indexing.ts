@@ -11,7 +11,9 @@ import {
 } from "../records/knowledge-store.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import { splitIntoChunks, type TextChunk } from "../../../splitting/split.ts";
+import { textsToSplit } from "../../../splitting/upload.ts";
 import { knowledgeError } from "../records/responses.ts";
+import { UnstorableValue } from "../../storage/sqlite.ts";
 import { ModelError } from "../../models/marks.ts";
 import { canRun, pipelineChunks } from "../pipelines/pipelines.ts";
 import {
@@ -103,7 +105,9 @@ function advance(context: KnowledgeContext, document: DocumentRow): void {
       splitDocument(job);
     }
     if (isDone) embedDocument(job);
-  } catch (error) {
+  } catch (thrown) {
+    // NUL stays in a parent that is the whole document: only what is split is cleaned.
+    const error = thrown instanceof UnstorableValue ? knowledgeError("text with NUL") : thrown;
     if (!(error instanceof HttpError || error instanceof ModelError)) throw error;
     const text = error instanceof ModelError ? error.runText : error.message;
     const failed = { error: text, stopped_at: time, updated_at: time };
@@ -194,12 +198,10 @@ function splitFile(
   { files, process_rules, version }: KnowledgeContext,
   { file_id, rule_id }: DocumentRow,
 ): TextChunk[] {
-  const parts = textParts(files.find({ id: file_id }));
+  const texts = textParts(files.find({ id: file_id }));
   const { rule } = process_rules.find({ id: rule_id }) ?? raise(knowledgeError("rule missing"));
   checkLength(rule);
-  // A parent that is the whole document spans its pages.
-  const texts = rule.rules.parent_mode === "full-doc" ? [parts.join("\n")] : parts;
-  return texts.flatMap((text) => splitIntoChunks(text.replace(/\r\n?/g, "\n"), rule, version));
+  return textsToSplit(texts, rule).flatMap((text) => splitIntoChunks(text, rule, version));
 }
 
 /** Throws 400 for chunks that are too short or too long; the server checks this when it splits (server §6.2). */

@@ -2,6 +2,8 @@ import { countCharacters } from "../../../lib/text.ts";
 import { tooManyFiles, type HttpError } from "../../protocol/response.ts";
 import type { BytesReply, Call, ReceivedFile } from "../../protocol/handler.ts";
 import { atLeast } from "../../../lib/version.ts";
+import { textsOfUpload } from "../../../splitting/upload.ts";
+import { decodeFile } from "../../readers/decode.ts";
 import { readFile } from "../../readers/read-file.ts";
 import { signedQuery } from "../../protocol/ids.ts";
 import type { StoredFileRow, KnowledgeContext } from "./knowledge-store.ts";
@@ -112,13 +114,17 @@ export function fileResponse({ files }: KnowledgeContext, id: string): BytesRepl
 /** Extensions of files whose bytes are their text; those of other kinds are stored, and fail to index. */
 const TEXT_EXTENSIONS = "txt md markdown mdx html htm csv vtt properties".split(" ");
 
-/** The text of a stored file in parts to chunk separately: pages, rows. Throws HttpError if it has none. */
-export function textParts(file: StoredFileRow | undefined): readonly string[] {
+/** The text of a stored file in parts: pages, rows. Throws HttpError if it has none. */
+function partsOf(file: StoredFileRow | undefined): readonly string[] {
   if (file?.text && "parts" in file.text) return file.text.parts;
   if (file?.text) throw knowledgeError("file unreadable", file.text);
   if (!file || !TEXT_EXTENSIONS.includes(file.extension)) throw knowledgeError("file without text");
-  return [new TextDecoder("utf-8", { ignoreBOM: true }).decode(file.bytes)]; // a mark stays (server §9.2)
+  return [decodeFile(file.bytes)];
 }
 
-/** The whole text of a stored file; throws as `textParts` does. */
-export const textOfFile = (file: StoredFileRow | undefined): string => textParts(file).join("\n");
+/** The texts of a stored file that are chunked separately: pages, rows, sections; throws as `partsOf` does. */
+export const textParts = (file: StoredFileRow | undefined): readonly string[] =>
+  partsOf(file).flatMap((part) => textsOfUpload(file?.extension ?? "", part));
+
+/** The whole text of a stored file, as pipelines read it; throws as `partsOf` does. */
+export const textOfFile = (file: StoredFileRow | undefined): string => partsOf(file).join("\n");
