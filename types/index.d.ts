@@ -19,8 +19,10 @@ export type JsonObject = { readonly [field: string]: JsonValue };
 export interface ClientOptions {
   /** Base URL of the API: `https://example.com/v1`. */
   readonly baseUrl: string;
-  /** A knowledge key (`dataset-…`) or the key of an application (`app-…`). */
+  /** A knowledge key (`dataset-…`), the key of an application (`app-…`) or an access token (`sk-…`). */
   readonly key: string;
+  /** ID of the application, for an access token that opens several. */
+  readonly appId?: string;
   /** The end user of requests that name none (default `kb-wf`). */
   readonly user?: string;
   /** Attempts after the first one, for requests that can be repeated without doubling work (default 3). */

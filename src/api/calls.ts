@@ -11,7 +11,15 @@ export interface Target {
   readonly baseUrl: string;
   /** Absent for requests without a key. */
   readonly key?: string | undefined;
+  /** ID of the application, for a key that opens several (server §2.2). */
+  readonly appId?: string | undefined;
 }
+
+/** The request, with the application that it is for where the key opens several. */
+const forApplication = (request: HttpRequest, { appId }: Target): HttpRequest =>
+  appId === undefined
+    ? request
+    : { ...request, headers: { "x-dify-app-id": appId, ...request.headers } };
 
 /** What a client is made of. */
 export interface ClientSetup extends Omit<Transport, "onAttempt"> {
@@ -119,7 +127,7 @@ export class Calls {
     const isNamed = user === undefined || values[user] !== undefined;
     const input = isNamed ? values : { ...values, [user]: await setup.user() };
     const target = await setup.target(row.key);
-    const request = requestFor(row, input, target.baseUrl, call);
+    const request = forApplication(requestFor(row, input, target.baseUrl, call), target);
     const writes = retryOf(row) !== "safe";
     if (writes && (await setup.holdsBack?.(request, row.key, target.key ?? ""))) {
       // The command ends with its first request if it needs the response.
@@ -133,7 +141,7 @@ export class Calls {
       call.onHeaders?.(response.headers);
       return reader(response);
     };
-    const ids = [target.baseUrl, target.key, input[user ?? ""]];
+    const ids = [target.baseUrl, target.key, target.appId, input[user ?? ""]];
     const sending: SendOptions = {
       ...this.#sendOptions(row, input, call),
       key: target.key,
@@ -172,8 +180,9 @@ export class Calls {
   ): Promise<HttpResponse> {
     const { setup } = this;
     if (setup.permit) throw new Error("only operations can be permitted");
-    const { baseUrl, key } = options.target ?? (await setup.target(kind));
-    const full = { ...request, url: `${baseUrl}${request.url}` };
+    const target = options.target ?? (await setup.target(kind));
+    const { baseUrl, key } = target;
+    const full = forApplication({ ...request, url: `${baseUrl}${request.url}` }, target);
     const writes = !["GET", "HEAD"].includes(request.method);
     if (writes && (await setup.holdsBack?.(full, kind, key ?? ""))) throw new DryRunShown();
     const sending: SendOptions = {

@@ -121,9 +121,10 @@ function clientOf(calls: Calls, common: CallOptions): ApiClient {
     baseUrl: () => setup.baseUrl(),
     user: () => setup.user(),
     async fingerprint(values, content) {
-      const { baseUrl, key } = await setup.target(setup.kind);
+      const { baseUrl, key, appId } = await setup.target(setup.kind);
       const { createHash } = await import("node:crypto"); // it takes 2 ms that only a journal needs
-      const hash = createHash("sha256").update(stringifyJson([baseUrl, key, ...values]));
+      const opened = appId === undefined ? key : `${key} ${appId}`; // no key has a blank
+      const hash = createHash("sha256").update(stringifyJson([baseUrl, opened, ...values]));
       for await (const piece of content) hash.update(piece);
       return hash.digest("hex").slice(0, 32);
     },

@@ -27,7 +27,7 @@ const hints: Readonly<Partial<Record<FailureKind, Readonly<Record<string, string
     workspace_not_found: "the workspace of this key was deleted: use a key of another one",
     workspace_archived: "the owner of the workspace can restore it; or use a key of another one",
     token_invalid: "the key was revoked, or ended with its only knowledge base: sign in again",
-    token_for_others: "not opened by this key: its scope cannot be changed, so use another one",
+    token_for_others: "the scope of a key cannot be changed: use another one",
     app_id_missing: `name the application by its ID: wf … --app ID; or store it: ${commandLine("wf login", [], { app: "NAME=ID" })}`,
   },
   unsupported: {
@@ -48,5 +48,6 @@ const hints: Readonly<Partial<Record<FailureKind, Readonly<Record<string, string
 export function meaningOf({ code = "", message }: ErrorBody) {
   const [, known = code] = codesByText.find(([text]) => message.endsWith(text)) ?? [];
   const kind = (Object.keys(hints) as FailureKind[]).find((each) => own(hints[each], known));
-  return kind && { kind, hint: own(hints[kind], known) };
+  const text = known === "token_for_others" ? { text: "not opened by this key" } : {};
+  return kind && { kind, ...text, hint: own(hints[kind], known) };
 }

@@ -15,13 +15,20 @@ export interface StoredKey {
   readonly key_in?: "keyring";
 }
 
+/** An application of a profile: it has a key of its own, or an ID by which the access token opens it. */
+export interface StoredApp extends StoredKey {
+  readonly app_id?: string;
+}
+
 /** A profile. Field names are those of the file; the key is the knowledge key. */
 export interface Profile extends StoredKey {
   readonly base_url?: string;
+  /** The key for what has none of its own (server §2.2). */
+  readonly access_token?: StoredKey;
   /** Address of the web console, if it is not that of the API without its path. */
   readonly console_url?: string;
-  /** Application keys by name. */
-  readonly apps?: Readonly<Record<string, StoredKey>>;
+  /** Applications by name. */
+  readonly apps?: Readonly<Record<string, StoredApp>>;
   readonly default_app?: string;
   readonly user?: string;
   readonly output?: string;
@@ -105,7 +112,8 @@ const storeFields = {
       "output?": "text",
       "read_only?": "flag",
       "knowledge_bases?": { "*": "text" },
-      "apps?": { "*": keyFields },
+      "access_token?": keyFields,
+      "apps?": { "*": { ...keyFields, "app_id?": "text" } },
     },
   },
 } as const;

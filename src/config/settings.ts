@@ -1,6 +1,6 @@
 import { usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
-import { kindOfKey } from "../lib/api-key.ts";
+import { mayOpen } from "../lib/api-key.ts";
 import type { KeyKind } from "../lib/api-key.ts";
 import { commandLine, shellQuote } from "../lib/command-line.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
@@ -10,6 +10,7 @@ import {
   baseUrlOf,
   consoleUrlOf,
   defaultConsoleUrl,
+  hasKey,
   readProfiles,
   readSandboxProfile,
   sandboxProfile,
@@ -59,6 +60,8 @@ type SettingName = keyof typeof layers;
 /** All settings of a command: where its requests go, with which key, for which user. */
 export interface Settings extends Readonly<Record<SettingName | "profile", Setting>> {
   readonly readOnly: Setting<boolean>;
+  /** ID of the application, where the profile or the command line has one: an access token opens several. */
+  readonly appId: string | undefined;
   /** Names of the applications of the profile, for hints. */
   readonly apps: readonly string[];
   /** IDs by name of the knowledge bases that the key opens, if it does not open all of them. */
@@ -122,6 +125,7 @@ export async function settingsFor(
     knowledgeKey: await resolveKey("dataset", sources),
     appKey: await resolveKey("app", sources, app.value),
     app,
+    appId: own(profile?.apps, app.value ?? "")?.app_id ?? idIn(app.value),
     user: resolve("user", sources),
     output: resolve("output", sources),
     readOnly: resolveReadOnly(sources),
@@ -133,6 +137,10 @@ export async function settingsFor(
         : undefined,
   };
 }
+
+/** The ID that stands in the place of the name of an application. */
+const idIn = (app: string | undefined) =>
+  app !== undefined && isUuid(app) ? app.toLowerCase() : undefined;
 
 /** An environment variable; an empty one counts as unset. */
 const variable = (host: Host, name: string): string | undefined => host.env[name] || undefined;
@@ -202,9 +210,11 @@ function resolve(name: SettingName, sources: Sources, stored = profileSetting(na
   return order.find(isSet) ?? unset;
 }
 
-/** DIFY_API_KEY holds either kind of key; its prefix shows which. */
+/** DIFY_API_KEY holds any kind of key; its prefix shows which. */
 const isKeyFor = (name: SettingName, value: string | undefined): boolean =>
-  !name.endsWith("Key") || (kindOfKey(value) === "app") === (name === "appKey");
+  !name.endsWith("Key") ||
+  value === undefined ||
+  mayOpen(value, name === "appKey" ? "app" : "dataset");
 
 function profileSetting(name: SettingName, { profile, source }: Sources): Setting {
   const { field }: Layers = layers[name];
@@ -221,7 +231,7 @@ function defaultApp({ profile, source }: Sources): Setting {
 
 async function checkApp(app: Setting, { profile, name, host }: Sources): Promise<void> {
   const { value } = app;
-  if (value === undefined || own(profile?.apps, value) !== undefined) return;
+  if (value === undefined || isUuid(value) || own(profile?.apps, value) !== undefined) return;
   const { profiles } = await readProfiles(host);
   const other = Object.keys(profiles).find(
     (each) => own(profiles[each]?.apps, value) !== undefined,
@@ -244,12 +254,19 @@ async function resolveKey(kind: KeyKind, sources: Sources, app?: string): Promis
   const isOverridden = variable(host, layers[setting].variable) !== undefined && !isSelected;
   const isNeeded = needs.run !== false && (needs.key === kind || needs.key === "both");
   const ofApp = app === undefined ? undefined : own(profile?.apps, app);
+  const ownKey = (kind === "app" ? ofApp : profile) ?? {};
+  const token = hasKey(ownKey) ? undefined : profile?.access_token;
+  const ownSource = kind === "app" ? `${source}, application ${app}` : source;
   const stored = await keySetting(
-    kind === "app" ? ofApp : profile,
-    { profile: name ?? "", baseUrl: profile?.base_url, app },
+    token ?? ownKey,
+    {
+      profile: name ?? "",
+      baseUrl: profile?.base_url,
+      ...(token ? { app: undefined, isToken: true } : { app }),
+    },
     host,
     {
-      source: kind === "app" ? `${source}, application ${app}` : source,
+      source: token ? `${source}, access token` : ownSource,
       read: isNeeded && !isOverridden,
     },
   );
@@ -266,16 +283,19 @@ function parseKnowledgeBases(
   text: string | undefined,
 ): Readonly<Record<string, string>> | undefined {
   const parts = text?.split(",").map((part) => part.trim());
-  return parts && Object.fromEntries(parts.filter((part) => part !== "").map(parseKnowledgeBase));
+  const named = parts?.filter((part) => part !== "");
+  return (
+    named && Object.fromEntries(named.map((part) => parseNamedId(part, "a knowledge base ID")))
+  );
 }
 
-/** `Handbook=ID` → name and ID. Throws usage. */
-export function parseKnowledgeBase(text: string): readonly [name: string, id: string] {
+/** `Handbook=ID` → name and ID; an ID alone is its own name. Throws usage, saying `what` it should be. */
+export function parseNamedId(text: string, what: string): readonly [name: string, id: string] {
   const equals = text.lastIndexOf("=");
   const id = text.slice(equals + 1).trim();
   if (!isUuid(id)) {
     throw usage(
-      `${JSON.stringify(text)} does not end in a knowledge base ID`,
+      `${JSON.stringify(text)} does not end in ${what}`,
       "pass name=ID or only an ID; IDs are UUIDs",
     );
   }

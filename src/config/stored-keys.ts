@@ -3,16 +3,38 @@ import { abortError, CliError, reasonOf, usage } from "../errors.ts";
 import type { Host, Keyring } from "../host/host.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { isOn } from "../lib/environment.ts";
-import { profilePath, profileRisk, unset } from "./profiles.ts";
-import type { StoredKey, Setting } from "./profiles.ts";
+import { hasKey, profilePath, profileRisk, unset } from "./profiles.ts";
+import type { Profile, StoredKey, Setting } from "./profiles.ts";
 
 /** Whose key it is. */
 export interface KeyOwner {
   readonly profile: string;
   readonly baseUrl: string | undefined;
-  /** Application of the profile; undefined for its knowledge key. */
+  /** Application of the profile; undefined for its knowledge key and its access token. */
   readonly app: string | undefined;
+  readonly isToken?: boolean | undefined;
 }
+
+/** `work`, `work, application support` or `work, access token`, as entries of the keyring are named. */
+export const ownerText = ({ profile, app, isToken }: KeyOwner): string =>
+  [
+    profile,
+    ...(app === undefined ? [] : [`application ${app}`]),
+    ...(isToken ? ["access token"] : []),
+  ].join(", ");
+
+/** The keys of a profile, each with whose it is. */
+export const keysOf = (
+  name: string,
+  { base_url: baseUrl, access_token: token, apps = {}, ...knowledge }: Profile,
+): readonly (readonly [owner: KeyOwner, key: StoredKey])[] => {
+  const owner: KeyOwner = { profile: name, baseUrl, app: undefined };
+  return [
+    [owner, knowledge] as const,
+    [{ ...owner, isToken: true }, token ?? {}] as const,
+    ...Object.entries(apps).map(([app, key]) => [{ ...owner, app }, key] as const),
+  ].filter(([, key]) => hasKey(key));
+};
 
 /**
  * A stored key as a setting. With `read` it is also read from its command or the keyring; otherwise
@@ -78,16 +100,15 @@ export async function runKeyCommand(command: string, source: string, host: Host)
  * another file. Gives its result, or why it failed; throws only if interrupted.
  */
 async function callKeyring<T>(
-  { profile, baseUrl, app }: KeyOwner,
+  owner: KeyOwner,
   host: Host,
   call: (keyring: Keyring, entry: string) => Promise<T>,
 ): Promise<{ readonly value?: T; readonly problem?: string }> {
   if (isOn(host.env["KB_NO_KEYRING"])) return { problem: "KB_NO_KEYRING is set" };
-  const application = app === undefined ? [] : [`application ${app}`];
   const file = resolve(host.cwd, profilePath(host));
   try {
     const keyring = await host.keyring();
-    return { value: await call(keyring, [profile, ...application, baseUrl, file].join(", ")) };
+    return { value: await call(keyring, [ownerText(owner), owner.baseUrl, file].join(", ")) };
   } catch (error) {
     if (host.signal.aborted) throw abortError(host.signal);
     return { problem: keyringProblem(error instanceof Error ? error.message : String(error)) };

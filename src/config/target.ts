@@ -1,6 +1,6 @@
 import type { Target } from "../api/calls.ts";
 import { CliError, usage } from "../errors.ts";
-import { checkKey, kindOfKey } from "../lib/api-key.ts";
+import { checkKey, isAccessToken, mayOpen } from "../lib/api-key.ts";
 import type { KeyKind } from "../lib/api-key.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { baseUrlOf, isLoopback, sandboxProfile } from "./profiles.ts";
@@ -23,16 +23,23 @@ export function targetOf(settings: Settings, kind: KeyKind): Target & { readonly
   if (key.value === undefined) throw noKey(settings, kind);
   guardStoredKey(settings, key);
   checkKey(key.value, `the key from ${key.source}`);
-  const actual = kindOfKey(key.value) ?? kind;
-  if (actual !== kind) throw wrongKind(key, actual, kind);
-  return { baseUrl, key: key.value };
+  if (!mayOpen(key.value, kind)) throw wrongKind(key, kind);
+  const { app, appId } = settings;
+  if (kind === "dataset" || appId === undefined) return { baseUrl, key: key.value };
+  if (isAccessToken(key.value)) return { baseUrl, key: key.value, appId };
+  if (app.value?.toLowerCase() !== appId) return { baseUrl, key: key.value };
+  // The key of one application would silently be used for another one.
+  throw usage(
+    `application ${appId} is named by its ID, but ${key.source} holds a key that opens one application`,
+    "an ID selects an application of an access token (sk-…); others are selected by their name in the profile",
+  );
 }
 
-/** The key of this kind, or the other one if its prefix does not show its kind. */
+/** The key of this kind, or the other one if it may open both kinds. */
 function keyFor({ knowledgeKey, appKey }: Settings, kind: KeyKind): Setting {
   const [own, other] = kind === "dataset" ? [knowledgeKey, appKey] : [appKey, knowledgeKey];
-  const isUntyped = other.value !== undefined && kindOfKey(other.value) === undefined;
-  return own.value === undefined && isUntyped ? other : own;
+  const isShared = other.value !== undefined && mayOpen(other.value, kind);
+  return own.value === undefined && isShared ? other : own;
 }
 
 /** A stored key is only sent to the base URL of its profile, that of the sandbox only to loopback. */
@@ -78,8 +85,9 @@ function noKey({ apps, profile }: Settings, kind: KeyKind): CliError {
   });
 }
 
-function wrongKind({ source }: Setting, actual: KeyKind, kind: KeyKind): CliError {
-  const message = `this command needs ${keyNames[kind]}, but ${source} holds ${keyNames[actual]}`;
+function wrongKind({ source }: Setting, kind: KeyKind): CliError {
+  const actual = keyNames[kind === "app" ? "dataset" : "app"];
+  const message = `this command needs ${keyNames[kind]}, but ${source} holds ${actual}`;
   return new CliError("auth", message, {
     sideEffect: "none",
     hint: kind === "dataset" ? "use application keys with `wf`" : "use knowledge keys with `kb`",

@@ -1,13 +1,29 @@
 import { usage } from "../errors.ts";
 
-/** The two kinds of key: for knowledge bases (`dataset-…`) and for one application (`app-…`). */
+/** The two kinds of operations by what their key opens: knowledge bases, or one application. */
 export type KeyKind = "dataset" | "app";
 
-/** Kind of a key by its prefix; undefined if it has none. */
-export function kindOfKey(key: string | undefined): KeyKind | undefined {
-  if (key?.startsWith("app-")) return "app";
-  return key?.startsWith("dataset-") ? "dataset" : undefined;
-}
+/** What a key opens, by its prefix: an access token opens chosen knowledge bases and applications (server §2.2). */
+const prefixes: Readonly<Record<string, readonly KeyKind[]>> = {
+  "app-": ["app"],
+  "dataset-": ["dataset"],
+  "sk-": ["dataset", "app"],
+};
+
+/** The prefix of a key, such as `app-`; undefined if it has none of those that servers issue. */
+export const prefixOfKey = (key: string): string | undefined =>
+  Object.keys(prefixes).find((prefix) => key.startsWith(prefix));
+
+/** May a key open this kind of operations, by its prefix? One without a known prefix may open either. */
+export const mayOpen = (key: string, kind: KeyKind): boolean =>
+  prefixes[prefixOfKey(key) ?? ""]?.includes(kind) ?? true;
+
+/** Is it a key of the newest kind, for several applications and knowledge bases (server §2.2)? */
+export const isAccessToken = (key: string): boolean => prefixOfKey(key) === "sk-";
+
+/** Does a text look like a key where something else is expected? */
+export const looksLikeKey = (text: string): boolean =>
+  prefixOfKey(text) !== undefined && /^[a-z]+-[\w-]{16,}$/.test(text);
 
 /** Rejects text that cannot be a key, without quoting it. Throws usage. */
 export function checkKey(key: string, what: string): void {

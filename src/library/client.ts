@@ -14,7 +14,7 @@ import { eachEvent } from "../api/sse.ts";
 import { baseUrlOf } from "../config/profiles.ts";
 import { usage } from "../errors.ts";
 import { clientHost } from "../host/client-host.ts";
-import { checkKey, kindOfKey } from "../lib/api-key.ts";
+import { checkKey, mayOpen } from "../lib/api-key.ts";
 import { operations } from "../operations/index.ts";
 import { isList } from "../operations/operation.ts";
 import type { AnyOperation } from "../operations/operation.ts";
@@ -73,7 +73,7 @@ export function rowsById(): Readonly<Record<string, readonly AnyOperation[]>> {
 }
 
 function setupOf(options: ClientOptions): ClientSetup {
-  const { key, user = "kb-wf", retries = 3, signal, notice } = options;
+  const { key, appId, user = "kb-wf", retries = 3, signal, notice } = options;
   checkKey(key, "key");
   const baseUrl = baseUrlOf(options.baseUrl, options.insecureHttp ?? false);
   const { connectTimeout = 10_000, caFile, idleTimeout } = options;
@@ -81,8 +81,8 @@ function setupOf(options: ClientOptions): ClientSetup {
   const secrets = newSecrets({ KB_KEY: key });
   return {
     ...host,
-    kind: kindOfKey(key) ?? "app",
-    target: () => Promise.resolve({ baseUrl, key }),
+    kind: mayOpen(key, "app") ? "app" : "dataset",
+    target: (kind) => Promise.resolve({ baseUrl, key, ...(kind === "app" && { appId }) }),
     baseUrl: () => Promise.resolve(baseUrl),
     user: () => Promise.resolve(user),
     retries,

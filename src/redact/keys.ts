@@ -1,4 +1,4 @@
-import { keyProblem } from "../lib/api-key.ts";
+import { keyProblem, prefixOfKey } from "../lib/api-key.ts";
 import { attempt } from "../lib/json.ts";
 
 /** The keys and passwords in use. All text that is not the result goes through `masked`. */
@@ -38,7 +38,7 @@ const mask = "****";
 export const maskKey = (key: string): string =>
   key.length <= 8 || keyProblem(key) !== undefined
     ? mask
-    : `${/^(app-|dataset-)/.exec(key)?.[0] ?? ""}${mask}${key.slice(-4)}`;
+    : `${prefixOfKey(key) ?? ""}${mask}${key.slice(-4)}`;
 
 const MIN_SECRET_LENGTH = 6;
 /** A prefix of this length gives a secret away if the text was cut off within it. */

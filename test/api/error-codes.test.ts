@@ -137,7 +137,8 @@ const meanings: readonly Meaning[] = [
     name: "a knowledge base that the key does not open",
     line: base,
     exit: 4,
-    hint: "not opened by this key: its scope cannot be changed, so use another one",
+    text: "not opened by this key",
+    hint: "the scope of a key cannot be changed: use another one",
     forms: [
       [
         "1.18.0",
@@ -151,7 +152,8 @@ const meanings: readonly Meaning[] = [
     name: "an application that the key does not open",
     line: info,
     exit: 4,
-    hint: "not opened by this key: its scope cannot be changed, so use another one",
+    text: "not opened by this key",
+    hint: "the scope of a key cannot be changed: use another one",
     forms: [
       ["1.18.0", 403, "forbidden", "Resource access token is not allowed to access this app."],
     ],

@@ -38,7 +38,11 @@ async function gateway(): Promise<string> {
   const own = { dataset: "dataset-sandbox", app: "app-echo" };
   const server = createServer((request, response) => {
     const { authorization = "", host: _, ...rest } = request.headers;
-    const kind = authorization.startsWith("Bearer dataset-") ? "dataset" : "app";
+    const isOfBases = /^\/v1\/(datasets|workspaces)/.test(request.url ?? "");
+    const isKnowledge = authorization.startsWith("Bearer sk-")
+      ? isOfBases
+      : authorization.startsWith("Bearer dataset-");
+    const kind = isKnowledge ? "dataset" : "app";
     const forwarded = send(
       `${new URL(sandbox.env["KB_BASE_URL"] ?? "").origin}${request.url}`,
       {
@@ -86,6 +90,13 @@ const sources: Readonly<Record<string, Source>> = {
       KB_BASE_URL: base,
       KB_KEY: markedKey("dataset", "Environment"),
       KB_APP_KEY: markedKey("app", "Environment"),
+    },
+  },
+  "access token": {
+    env: {
+      KB_BASE_URL: base,
+      KB_KEY: markedKey("sk", "Token"),
+      KB_APP_KEY: markedKey("sk", "Token"),
     },
   },
   "lower environment": {

@@ -2,7 +2,7 @@ import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 /** A recognisable key with characters that JSON and URLs encode. */
-export const markedKey = (kind: "dataset" | "app" | "proxy", source: string): string =>
+export const markedKey = (kind: "dataset" | "app" | "sk" | "proxy", source: string): string =>
   `${kind}-/Leak${source}Qz7+"\\%/0123`;
 
 /** What all of these keys hold, in the middle: a part of a key is a leak, too. */

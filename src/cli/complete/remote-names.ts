@@ -8,10 +8,14 @@ import {
 import type { Values } from "../../api/request.ts";
 import type { ChosenArgument } from "../../commands/task/command-rules.ts";
 import { settingsFor } from "../../config/settings.ts";
+import { targetOf } from "../../config/target.ts";
+import { ApiError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { isAccessToken } from "../../lib/api-key.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { modelName } from "../../lib/model-names.ts";
 import { shortened } from "../../lib/text.ts";
+import { getKnowledgeBase } from "../../operations/knowledge.ts";
 import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import { nowhere, timesFor } from "../../output/style.ts";
 import { openSession } from "../execute/session.ts";
@@ -63,10 +67,10 @@ export async function fetchNames(
   if (within.some((name) => typedValue(name, line) === undefined)) return [];
   return inSession(line, host, async (session) => {
     const scope = await scopeIn(within, line, session);
-    const first = await listNames(noun, scope, session);
+    const first = await listNames(noun, scope, typed, session);
     return first.length < MAX_NAMES || !keyword || typed === ""
       ? first
-      : await listNames(noun, { ...scope, keyword: typed }, session);
+      : await listNames(noun, { ...scope, keyword: typed }, typed, session);
   });
 }
 
@@ -198,18 +202,41 @@ async function inSession<T>(
 async function listNames(
   noun: Noun | ListedNoun,
   values: Values,
+  typed: string,
   session: Session,
 ): Promise<Candidate[]> {
   const { row, fixed, byName, about = "" } = listings[noun];
   const { masked } = session.host.secrets; // before the text is cut, which may be in a key
   const found = new Map<string, Candidate>();
+  const ids = new Map<string, string>();
   for await (const object of session.api.rows(row, { ...values, ...fixed }, { limit: MAX_NAMES })) {
     const value = isObject(object) && object[byName ? "name" : "id"];
     const text = valueAt(object, about);
     const help = typeof text === "string" ? shortened(masked(text).trim(), MAX_HELP) : "";
-    if (typeof value === "string") found.set(value, { value, help });
+    if (typeof value !== "string") continue;
+    found.set(value, { value, help });
+    if (value.startsWith(typed)) ids.set(value, String(valueAt(object, "id")));
+  }
+  if (noun === "kb") {
+    for (const value of await namesNotOpened(ids, session))
+      found.set(value, { value, help: "not opened by this key" });
   }
   return [...found.values()];
+}
+
+/** Knowledge bases that are opened to see whether an access token opens them. */
+const MAX_OPENED = 10;
+
+/** The first names whose knowledge bases the key lists and does not open, as an access token may (server §2.2). */
+async function namesNotOpened(ids: ReadonlyMap<string, string>, { api, settings }: Session) {
+  if (!isAccessToken(targetOf(await settings(), "dataset").key)) return [];
+  const open = async ([name, dataset_id]: readonly [string, string]) => {
+    const error = await api
+      .call(getKnowledgeBase, { dataset_id })
+      .catch((thrown: unknown) => thrown);
+    return error instanceof ApiError && error.response.status === 403 ? [name] : [];
+  };
+  return (await Promise.all([...ids].slice(0, MAX_OPENED).map(open))).flat();
 }
 
 /**

@@ -1,4 +1,5 @@
 import { CliError, usage } from "../../errors.ts";
+import { isAccessToken } from "../../lib/api-key.ts";
 import { valueAt, own } from "../../lib/json.ts";
 import { getAppInfo, getAppParameters } from "../../operations/apps.ts";
 import { asText } from "../../operations/operation.ts";
@@ -45,7 +46,8 @@ async function namesOf(
   const { app, profile } = options.flags;
   if (app !== undefined) return [app];
   // The key of the environment belongs to one application, unless -p selects those of a profile.
-  if (profile === undefined && host.env["KB_APP_KEY"]) return [undefined];
+  const key = host.env["KB_APP_KEY"] ?? "";
+  if (profile === undefined && key !== "" && !isAccessToken(key)) return [undefined];
   const { apps } = await runner.settings();
   return apps.length === 0 ? [undefined] : apps;
 }

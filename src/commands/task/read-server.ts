@@ -2,9 +2,10 @@ import { CHECK_BASE_URL } from "../../api/request.ts";
 import type { Target } from "../../api/calls.ts";
 import { readText } from "../../lib/collect.ts";
 import { ApiError, CliError } from "../../errors.ts";
+import { isAccessToken } from "../../lib/api-key.ts";
 import type { KeyKind } from "../../lib/api-key.ts";
 import { isObject, tryParseJson } from "../../lib/json.ts";
-import { counted } from "../../lib/text.ts";
+import { counted, isUuid } from "../../lib/text.ts";
 import { asText } from "../../operations/operation.ts";
 import type { Context } from "./command-spec.ts";
 
@@ -19,6 +20,8 @@ export interface KeyReport {
 }
 
 const datasets = "/datasets?page=1&limit=1";
+/** Knowledge bases that are opened to see which of those that it lists an access token opens. */
+const MAX_OPENED = 20;
 /** ms without a byte: these reads are fast on every server. */
 const IDLE_TIMEOUT = 30_000;
 
@@ -28,6 +31,7 @@ export async function readKey(
   target: Target,
   context: Pick<Context, "api">,
 ): Promise<KeyReport> {
+  if (kind === "dataset" && isAccessToken(target.key ?? "")) return readToken(target, context);
   const url = kind === "dataset" ? datasets : "/info";
   const { version, body } = await readJson(url, kind, target, context);
   if (kind === "app") {
@@ -38,6 +42,21 @@ export async function readKey(
   const { total } = body;
   const count = typeof total === "number" ? counted(total, "knowledge base") : "knowledge bases";
   return { version, opens: `opens ${count}` };
+}
+
+/** What an access token opens of the knowledge bases that it lists: it may list more than it opens (server §2.2). */
+async function readToken(target: Target, context: Pick<Context, "api">): Promise<KeyReport> {
+  const url = `/datasets?page=1&limit=${MAX_OPENED}`;
+  const { version, body } = await readJson(url, "dataset", target, context);
+  const listed = Array.isArray(body["data"]) ? (body["data"] as unknown[]) : [];
+  const ids = listed.flatMap((each) => (isObject(each) ? asText(each["id"]) : [])).filter(isUuid);
+  const opened = await countOpened(ids, target, context);
+  const total = typeof body["total"] === "number" ? body["total"] : ids.length;
+  const some = total > ids.length ? `first ${ids.length} of ` : "";
+  return {
+    version,
+    opens: `opens ${opened} of the ${some}${counted(total, "knowledge base")} that it lists`,
+  };
 }
 
 /** What the headers of a server tell: its version and its clock. */

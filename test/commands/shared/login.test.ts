@@ -208,7 +208,7 @@ test("without a name, the profile that has the server gets the key", async () =>
   await run("wf login --app other", { tty: true, answers, questions });
   expect(questions).toEqual([
     `Address of the server, such as dify.example.com [${server.baseUrl}]: `,
-    "Application key (app-…, hidden): ",
+    "Application key (app-… or sk-…, hidden): ",
   ]);
   expect(await profiles()).toMatchObject({
     two: {
@@ -323,11 +323,13 @@ test("Enter takes the address of the environment, and keeps a stored key", async
   expect(ran).toMatchObject({ exit: 0, out: "" });
   expect(questions).toEqual([
     `Address of the server, such as dify.example.com [${server.baseUrl}]: `,
-    "Knowledge key (dataset-…, hidden): ",
+    "Knowledge key (dataset-… or sk-…, hidden): ",
   ]);
   const again = await run("kb login work --user ann", { answers: [""], questions });
   expect(again.err).toContain("✓ work: profile saved\n");
-  expect(questions.at(-1)).toBe("Knowledge key (dataset-…, hidden; Enter keeps the stored one): ");
+  expect(questions.at(-1)).toBe(
+    "Knowledge key (dataset-… or sk-…, hidden; Enter keeps the stored one): ",
+  );
   expect(await profiles()).toEqual({
     work: {
       base_url: server.baseUrl,

@@ -36,7 +36,7 @@ export const signIn = task({
   meant: ["auth login", "profile add"],
   summary: "Sign in: check an address and a key, and store them",
   about:
-    "Asks for the address of the server and for the key, which is not shown, and checks both with a\nread. Without a terminal, the address comes from --base-url and the key from a file (- for stdin) or\nfrom a command that prints it, never from the command line; if the check fails, nothing is stored.\n\nA profile has one knowledge key, which kb asks for, and application keys by name, which wf asks for\n(--app; by default the name that the server shows). Keys are stored in the OS keyring if available, otherwise\nin the profile file. Everything else in the profile is kept. A key that is bound to some knowledge\nbases cannot list them: name them with --kb.",
+    "Asks for the address of the server and for the key, which is not shown, and checks both with a\nread. Without a terminal, the address comes from --base-url and the key from a file (- for stdin) or\nfrom a command that prints it, never from the command line; if the check fails, nothing is stored.\n\nA profile has one knowledge key, which kb asks for, and application keys by name, which wf asks for\n(--app; by default the name that the server shows). Keys are stored in the OS keyring if available, otherwise\nin the profile file. Everything else in the profile is kept. A key that is bound to some knowledge\nbases cannot list them: name them with --kb. An access token (sk-…) is stored once for all of its\napplications; --app NAME=ID adds one.",
   params: loginParams,
   returns: profileSheet,
   sendsRequests: "a read with the key",
@@ -46,6 +46,7 @@ export const signIn = task({
     "kb login",
     "kb login work --base-url https://example.com/v1",
     "kb login work --app support --key-command 'pass show work/support'",
+    "wf login work --app support=91e85bce-3d12-4c76-9a4d-0f5b8c2d7e11",
     "kb login work --user ann --mark-read-only",
   ],
 });

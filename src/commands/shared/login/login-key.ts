@@ -1,9 +1,11 @@
 import { hasKey } from "../../../config/profiles.ts";
 import type { Profile, StoredKey } from "../../../config/profiles.ts";
-import { runKeyCommand } from "../../../config/stored-keys.ts";
+import { parseNamedId } from "../../../config/settings.ts";
+import type { Target } from "../../../api/calls.ts";
+import { keySetting, runKeyCommand } from "../../../config/stored-keys.ts";
 import { keyNames, programs } from "../../../config/target.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
-import { checkKey, kindOfKey } from "../../../lib/api-key.ts";
+import { checkKey, isAccessToken, mayOpen } from "../../../lib/api-key.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
@@ -28,6 +30,8 @@ export interface SignIn {
   readonly input: LoginInput;
   /** Knowledge bases named with --kb, IDs by name. */
   readonly bases: Readonly<Record<string, string>>;
+  /** The application of --app, by name, ID or both; undefined without the flag. */
+  readonly app: { readonly name?: string; readonly id?: string } | undefined;
 }
 
 /** What a sign-in has found. */
@@ -58,10 +62,12 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
     return examine({ command, source: "--key-command" }, signIn, context);
   }
   if (given !== undefined) return examine({ text: given, source: "--key-file" }, signIn, context);
+  if (signIn.app?.id !== undefined && existing.access_token !== undefined)
+    return examine({ isStored: true, source: "the profile" }, signIn, context);
   if (context.options.input) return askForKey(signIn, context);
   // An application without a key would be none, however the rest of its profile is stored.
-  const { app } = context.options.flags;
-  const isNew = app !== undefined && storedKey(existing, app) === undefined;
+  const isNew =
+    signIn.app !== undefined && storedKey(existing, appFor(signIn, context)) === undefined;
   if (input.no_check || (existing.base_url === baseUrl && !isNew)) return { key: undefined };
   throw usage(
     "no key was given",
@@ -73,7 +79,8 @@ async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
   const kind = kindFor(context);
   const keeps = storedKey(signIn.existing, appFor(signIn, context)) !== undefined;
   if (!keeps) await context.promptLine(places[kind]);
-  const name = kind === "app" ? "Application key (app-…" : "Knowledge key (dataset-…";
+  const name =
+    kind === "app" ? "Application key (app-… or sk-…" : "Knowledge key (dataset-… or sk-…";
   const found = await askUntilAccepted(
     {
       text: `${name}, hidden${keeps ? "; Enter keeps the stored one" : ""})`,
@@ -87,39 +94,51 @@ async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
   throw usage("no key entered; nothing was stored");
 }
 
-/** A key as it was given: its text, or the command that prints it. */
+/** A key as it was given: its text, the command that prints it, or the access token of the profile. */
 interface GivenKey {
   readonly text?: string | undefined;
   readonly command?: string | undefined;
+  readonly isStored?: true;
   /** Its flag; "the key" if it was typed at a prompt, which is shown again if the key is wrong. */
-  readonly source: "--key-file" | "--key-command" | "the key";
+  readonly source: "--key-file" | "--key-command" | "the key" | "the profile";
+}
+
+/** The text of a key; undefined if only its command is known, because nothing is to be checked. */
+async function textOf(given: GivenKey, signIn: SignIn, context: Context) {
+  const { name: profile, baseUrl, existing, input } = signIn;
+  if (given.isStored) {
+    const owner = { profile, baseUrl, app: undefined, isToken: true };
+    const read = { source: `profile ${profile}, access token`, read: !input.no_check };
+    return (await keySetting(existing.access_token, owner, context.host, read)).value;
+  }
+  if (given.text !== undefined || input.no_check) return given.text;
+  return runKeyCommand(given.command ?? "", `profile ${profile}`, context.host);
 }
 
 /** Checks a key: its form, its kind, and what it opens. */
 async function examine(given: GivenKey, signIn: SignIn, context: Context): Promise<Found> {
   const { input, baseUrl } = signIn;
-  const value =
-    given.text ??
-    (input.no_check
-      ? undefined
-      : await runKeyCommand(given.command ?? "", `profile ${signIn.name}`, context.host));
+  const value = await textOf(given, signIn, context);
   if (value !== undefined) {
     checkKey(value, given.source);
     requireKind(value, signIn, context);
   }
   const kind = kindFor(context);
+  const appId = signIn.app?.id;
+  const givenField = given.text === undefined ? "key_command" : "key";
   const key: NewKey = {
-    field: given.text === undefined ? "key_command" : "key",
+    field: given.isStored ? undefined : givenField,
     value: given.text ?? given.command ?? "",
+    isToken: value === undefined ? appId !== undefined : isAccessToken(value),
     app: appFor(signIn, context),
+    appId,
     inFile: input.insecure_storage ?? false,
   };
   if (input.no_check || value === undefined) return { key };
-  const target = { baseUrl, key: value };
+  const target = { baseUrl, key: value, ...(appId !== undefined && { appId }) };
   try {
-    const report = await readKey(kind, target, context);
-    const app = kind === "app" ? appFor(signIn, context, report.app) : undefined;
-    return { key: { ...key, app }, report };
+    if (kind === "app") return await examineApp(key, target, signIn, context);
+    return { key, report: await readKey(kind, target, context) };
   } catch (error) {
     if (isBoundKey(kind, error)) {
       const opens = await examineBoundKey(signIn, target, context);
@@ -131,6 +150,40 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
     throw notStored(isRejected ? error.with({ hint: places[kind] }) : error);
   }
 }
+
+/** What a key of applications opens; an access token that opens several is asked for the ID of one. */
+async function examineApp(
+  key: NewKey,
+  target: Target & { readonly key: string },
+  signIn: SignIn,
+  context: Context,
+): Promise<Found> {
+  try {
+    const report = await readKey("app", target, context);
+    return {
+      key: { ...key, app: appFor(signIn, context, report.app), appId: target.appId },
+      report,
+    };
+  } catch (error) {
+    const opensSeveral = error instanceof ApiError && needsAppId.test(error.message);
+    if (!opensSeveral || !context.options.input) throw error;
+  }
+  const found = await askUntilAccepted(
+    {
+      text: "The key opens several applications. ID of one (the address of its page in the web console has it)",
+      async accept(text) {
+        const [, appId] = parseNamedId(text, "the ID of an application");
+        return examineApp(key, { ...target, appId }, signIn, context);
+      },
+    },
+    context,
+  );
+  if (found === undefined) throw usage("no ID entered; nothing was stored");
+  return found;
+}
+
+/** The message for an access token without the ID of one of its applications (server §2.2). */
+const needsAppId = /App ID is required/i;
 
 /** The error of a check that ends the command, with how to store the profile anyway. */
 function notStored(error: unknown): unknown {
@@ -154,20 +207,24 @@ export const validName = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u;
  * The name under which an application key is stored: that of --app, else the application's own as the
  * server `shows` it, else that of the profile. Undefined for a knowledge key.
  */
-function appFor({ existing }: SignIn, context: Context, shows = ""): string | undefined {
+function appFor({ existing, app }: SignIn, context: Context, shows = ""): string | undefined {
   if (kindFor(context) !== "app") return undefined;
-  const { app } = context.options.flags;
+  if (app?.name !== undefined) return app.name;
   // A profile may have had its only key as `default`, which a new key must replace.
-  if (app !== undefined || own(existing.apps, "default")) return app ?? "default";
+  if (app === undefined && own(existing.apps, "default")) return "default";
   return validName.test(shows) ? shows : (existing.default_app ?? "default");
 }
 
 /** Throws usage for another kind of key than --app stores, and auth for another than that of the program. */
-function requireKind(value: string, { name }: SignIn, context: Context): void {
+function requireKind(value: string, { name, app }: SignIn, context: Context): void {
   const { flags, program } = context.options;
   const wanted = kindFor(context);
-  const actual = kindOfKey(value) ?? wanted;
-  if (actual === wanted) return;
+  if (app?.id !== undefined && !isAccessToken(value)) {
+    const hint = `an application key opens one application: ${commandLine("wf login", [name], { app: app.name })}`;
+    throw usage("only an access token (sk-…) opens applications by their ID", hint);
+  }
+  if (mayOpen(value, wanted)) return;
+  const actual: KeyKind = wanted === "app" ? "dataset" : "app";
   if (flags.app !== undefined) {
     const message = "--app stores an application key, but this is a knowledge key (dataset-…)";
     throw usage(message, "omit --app");
@@ -181,7 +238,7 @@ function requireKind(value: string, { name }: SignIn, context: Context): void {
 /** The stored key of an application, or the knowledge key; undefined if there is none. */
 function storedKey(profile: Profile, app: string | undefined): StoredKey | undefined {
   const stored = app === undefined ? profile : own(profile.apps, app);
-  return stored && hasKey(stored) ? stored : undefined;
+  return stored && [stored, profile.access_token ?? {}].find(hasKey);
 }
 
 /** What a key that may not list knowledge bases opens: of those named or stored. Throws auth for none of them. */

@@ -9,11 +9,13 @@ import {
   isLoopback,
 } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
-import { parseKnowledgeBase } from "../../../config/settings.ts";
+import { parseNamedId } from "../../../config/settings.ts";
 import { usage } from "../../../errors.ts";
+import { looksLikeKey } from "../../../lib/api-key.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
+import { isUuid } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readServer } from "../../task/read-server.ts";
 import { findKey, validName, askUntilAccepted } from "./login-key.ts";
@@ -55,7 +57,9 @@ async function begin(input: LoginInput, context: Context): Promise<SignIn> {
     throw usage("--key-file and --key-command cannot be used together");
   }
   if (input.console_url !== undefined) consoleUrlOf(input.console_url);
-  const bases = Object.fromEntries((input.kb ?? []).map(parseKnowledgeBase));
+  const bases = Object.fromEntries(
+    (input.kb ?? []).map((text) => parseNamedId(text, "a knowledge base ID")),
+  );
   const store = await readProfiles(context.host);
   if (!own(store.profiles, typedName ?? "")) requireProfileName(typedName ?? "", context);
   if (typedName !== undefined) checkProfileName(typedName);
@@ -70,12 +74,20 @@ async function begin(input: LoginInput, context: Context): Promise<SignIn> {
   const name = typedName ?? profileNameFor(baseUrl, store);
   const existing = own(store.profiles, name) ?? {};
   requireSameServer(name, existing, baseUrl, context);
-  return { name, baseUrl, existing, input, bases };
+  return { name, baseUrl, existing, input, bases, app: appIn(context.options.flags.app) };
+}
+
+/** `support`, `support=ID` or an ID alone, which is named by the server. */
+function appIn(text: string | undefined): SignIn["app"] {
+  if (text === undefined) return undefined;
+  if (!text.includes("=") && !isUuid(text)) return { name: text };
+  const [name, id] = parseNamedId(text, "the ID of an application");
+  return name === id || name === text ? { id } : { name, id };
 }
 
 /** Throws usage for an address or a key in the place of a profile that is new, as other programs take it. */
 function requireProfileName(name: string, { host, options: { program, flags } }: Context): void {
-  if (/^(app|dataset)-\w{16,}$/.test(name)) {
+  if (looksLikeKey(name)) {
     host.secrets.learn(name);
     throw usage(
       "that looks like a key, not the name of a profile; others on this machine could read it",
@@ -196,7 +208,7 @@ async function chooseServer(
 /** The whole base URL, with a notice if it differs from the text. */
 async function completeUrl(text: string, { options, notice, host }: Context): Promise<string> {
   // A key at the wrong prompt would be looked up as a host name.
-  if (/^(app|dataset)-[\w-]{16,}$/.test(text)) {
+  if (looksLikeKey(text)) {
     host.secrets.learn(text);
     throw usage("this is a key, not an address; its prompt comes next");
   }

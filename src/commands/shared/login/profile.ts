@@ -3,7 +3,6 @@ import {
   readProfiles,
   readSandboxProfile,
   sandboxProfile,
-  hasKey,
   profilePath,
 } from "../../../config/profiles.ts";
 import type {
@@ -23,7 +22,7 @@ import { notFound, usage } from "../../../errors.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { deleteKey, storeKey } from "../../../config/stored-keys.ts";
+import { deleteKey, keysOf, ownerText, storeKey } from "../../../config/stored-keys.ts";
 import type { KeyOwner } from "../../../config/stored-keys.ts";
 import { maskKey } from "../../../redact/keys.ts";
 
@@ -124,10 +123,14 @@ function findProfile(store: ProfileStore, name: string, { options }: Context): P
 
 /** A key to store: itself, or the command that prints it. */
 export interface NewKey {
-  readonly field: "key" | "key_command";
+  /** Undefined for the access token that the profile has, which opens one more application. */
+  readonly field: "key" | "key_command" | undefined;
   readonly value: string;
-  /** Application of the profile; undefined for its knowledge key. */
+  readonly isToken: boolean;
+  /** Application of the profile; undefined for what opens knowledge bases. */
   readonly app: string | undefined;
+  /** ID of the application, for an access token that opens several. */
+  readonly appId: string | undefined;
   /** Stores it in the profile file, even if there is a keyring. */
   readonly inFile: boolean;
 }
@@ -150,15 +153,18 @@ export async function withProfile(
 ): Promise<ProfileChange<ProfileRow>> {
   const existing = own(store.profiles, name) ?? {};
   requireSameServer(name, existing, baseUrl, context);
-  const app = key?.app;
-  const owner: KeyOwner = { profile: name, baseUrl, app };
-  const entry = key && (await storeNewKey(key, owner, context));
+  const { app, appId, isToken = false } = key ?? {};
+  const owner: KeyOwner = { profile: name, baseUrl, app: isToken ? undefined : app, isToken };
+  const entry = key?.field && (await storeNewKey({ ...key, field: key.field }, owner, context));
+  const ofApp = isToken ? (appId === undefined ? {} : { app_id: appId }) : entry;
   const profile: Profile = {
-    ...(entry && app === undefined ? { ...withoutKey(existing), ...entry } : existing),
+    // A knowledge key would be used in place of the token.
+    ...(entry && app === undefined ? withoutKey(existing) : existing),
+    ...(isToken ? entry && { access_token: entry } : app === undefined && entry),
     base_url: baseUrl,
-    ...(entry &&
+    ...(ofApp &&
       app !== undefined && {
-        apps: { ...existing.apps, [app]: entry },
+        apps: { ...existing.apps, [app]: ofApp },
         default_app: existing.default_app ?? app,
       }),
     ...fields,
@@ -166,7 +172,6 @@ export async function withProfile(
       knowledge_bases: { ...existing.knowledge_bases, ...bases },
     }),
   };
-  const replaced = app === undefined ? existing : own(existing.apps, app);
   const next: ProfileStore = {
     default: store.default ?? name,
     profiles: { ...store.profiles, [name]: profile },
@@ -174,11 +179,25 @@ export async function withProfile(
   return {
     store: next,
     result: profileRow(name, profile, next),
-    async after() {
-      const leftKeyring = entry && entry.key_in === undefined && replaced?.key_in !== undefined;
-      if (leftKeyring) await deleteFromKeyring(owner, context);
-    },
+    after: () => forgetKeys(name, existing, profile, context),
   };
+}
+
+/** Deletes the keys from the keyring that a changed profile no longer has there. */
+async function forgetKeys(
+  name: string,
+  before: Profile,
+  after: Profile,
+  context: Context,
+): Promise<void> {
+  const inKeyring = (profile: Profile) =>
+    keysOf(name, profile).flatMap(([owner, { key_in: place }]) =>
+      place === undefined ? [] : owner,
+    );
+  const kept = inKeyring(after).map(ownerText);
+  for (const owner of inKeyring(before)) {
+    if (!kept.includes(ownerText(owner))) await deleteFromKeyring(owner, context);
+  }
 }
 
 /** The keys of a profile belong to its server, so its base URL cannot change. Throws usage. */
@@ -188,7 +207,7 @@ export function requireSameServer(
   baseUrl: string,
   { options: { program } }: Context,
 ): void {
-  const hasKeys = [existing, ...Object.values(existing.apps ?? {})].some(hasKey);
+  const hasKeys = keysOf(name, existing).length > 0;
   if (existing.base_url === undefined || existing.base_url === baseUrl || !hasKeys) return;
   throw usage(
     `the keys of profile ${name} belong to ${existing.base_url}`,
@@ -203,7 +222,7 @@ const withoutKey = (profile: Profile): Profile =>
   );
 
 async function storeNewKey(
-  { field, value, inFile }: NewKey,
+  { field, value, inFile }: NewKey & Required<Pick<NewKey, "field">>,
   owner: KeyOwner,
   { host, notice }: Context,
 ): Promise<StoredKey> {
@@ -226,7 +245,6 @@ export function withoutProfile(
 ): ProfileChange<undefined> {
   const profile = own(store.profiles, name) ?? {};
   const { default: defaultName, ...rest } = store;
-  const entries = [[undefined, profile] as const, ...Object.entries(profile.apps ?? {})];
   return {
     store: {
       ...rest,
@@ -236,12 +254,7 @@ export function withoutProfile(
       ),
     },
     result: undefined,
-    async after() {
-      for (const [app, { key_in: place }] of entries) {
-        const owner = { profile: name, baseUrl: profile.base_url, app };
-        if (place !== undefined) await deleteFromKeyring(owner, context);
-      }
-    },
+    after: () => forgetKeys(name, profile, {}, context),
   };
 }
 
@@ -249,9 +262,8 @@ export function withoutProfile(
 async function deleteFromKeyring(owner: KeyOwner, { host, notice }: Context): Promise<void> {
   const problem = await deleteKey(owner, host);
   if (problem === undefined) return;
-  const entry = `${owner.profile}${owner.app === undefined ? "" : `, application ${owner.app}`}`;
   await notice(
-    `the keyring is not available (${problem}): delete the old key there yourself, kb-wf: ${entry}`,
+    `the keyring is not available (${problem}): delete the old key there yourself, kb-wf: ${ownerText(owner)}`,
   );
 }
 
@@ -261,13 +273,17 @@ export type ProfileRow = ReturnType<typeof profileRow>;
 /** What is printed of a profile: of keys only where they are stored. */
 function profileRow(name: string, profile: Profile, store: ProfileStore) {
   const place = name === sandboxProfile ? "(built-in)" : "in the profile file";
+  const token = describeKey(profile.access_token ?? {}, place);
   return {
     name,
     default: store.default === name,
     base_url: profile.base_url ?? null,
-    key: describeKey(profile, place),
+    key: describeKey(profile, place) ?? (token && `access token ${token}`),
     apps: Object.fromEntries(
-      Object.entries(profile.apps ?? {}).map(([app, key]) => [app, describeKey(key, place) ?? ""]),
+      Object.entries(profile.apps ?? {}).map(([app, { app_id, ...key }]) => [
+        app,
+        describeKey(key, place) ?? `access token${app_id === undefined ? "" : `, ID ${app_id}`}`,
+      ]),
     ),
     default_app: profile.default_app ?? null,
     user: profile.user ?? null,
@@ -309,6 +325,8 @@ export const explainConfig = {
     yield row("knowledge key", masked(settings.knowledgeKey));
     yield row("application", settings.app);
     yield row("application key", masked(settings.appKey));
+    const { appId, app } = settings;
+    if (appId !== undefined) yield row("application ID", { value: appId, source: app.source });
     yield row("end user", settings.user);
     yield row("output", settings.output);
     yield row("read only", settings.readOnly);
