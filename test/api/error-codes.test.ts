@@ -13,6 +13,8 @@ interface Meaning {
   readonly name: string;
   readonly line: readonly string[];
   readonly exit: number;
+  /** Our words in place of the server's text. */
+  readonly text?: string;
   readonly hint: string;
   readonly forms: readonly (readonly [
     version: string,
@@ -180,11 +182,11 @@ const rows = meanings.flatMap(({ forms, ...meaning }) =>
 
 test.each(rows)(
   "%s, by a server of %s: %d %s",
-  async (_, version, status, code, message, { line, exit, hint }) => {
+  async (_, version, status, code, message, { line, exit, text = message, hint }) => {
     const body = JSON.stringify({ code, message, status });
     const ran = await against([say(http(status, body, { "x-version": version }))], line);
     expect(ran.exit, ran.err).toBe(exit);
-    expect(ran.err).toContain(`: ${message} (${status} ${code})\nhint: ${hint}\n`);
+    expect(ran.err).toContain(`: ${text} (${status} ${code})\nhint: ${hint}\n`);
     expect(ran.requests).toHaveLength(1);
   },
 );

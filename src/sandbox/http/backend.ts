@@ -94,7 +94,8 @@ export class Backend {
     const match = findRoute(method, path.slice("/v1".length), version);
     if (match === "no such route") return routeNotFound();
     if (match === "other method") throw requestError(match);
-    const app = authorize(this.apps.findAppByKey, match, request.headers["authorization"]);
+    const authority = { ...this.apps, applications: this.applications, version };
+    const app = authorize(authority, match, request.headers);
     const { route } = match.row;
     const handler = this.#handlers.get(route) ?? raise(requestError("no handler", { route }));
     if (match.path["dataset_id"]) this.knowledge.checkDataset(match.path["dataset_id"]);

@@ -1,9 +1,10 @@
 import { methodAndPath, type AnyOperation, type Param } from "../../operations/operation.ts";
+import { isAccessToken } from "../../lib/api-key.ts";
 import { isUuid } from "../../lib/text.ts";
 import { atLeast, nextServer } from "../../lib/version.ts";
 import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
 import { errorsOf, internalServerError, raise } from "../protocol/response.ts";
-import { KNOWLEDGE_KEY } from "../protocol/ids.ts";
+import { appId, KNOWLEDGE_KEY } from "../protocol/ids.ts";
 import { attempt, isObject, parseJson } from "../../lib/json.ts";
 import type { ReceivedFile, ReceivedPart, ReceivedRequest } from "../protocol/handler.ts";
 import { InvalidInput, validate, validateFields } from "../protocol/validation.ts";
@@ -81,18 +82,56 @@ export const keyIn = (header: string | undefined): string | undefined =>
  */
 const BOUND_KEY_PREFIX = "dataset-bound-";
 
-/** Returns the application of the key, or undefined for the knowledge key; throws 401 or 403. */
+/** What an access token opens (server §2.2): `sk-` and names of applications and IDs of knowledge bases, `sk-all` everything. */
+function openedBy(key: string, applications: readonly AppDefinition[]) {
+  const items = key.slice("sk-".length).split(",");
+  const isAll = items[0] === "all";
+  const bases = items.filter(isUuid);
+  const apps = applications.filter(({ name }) => isAll || items.includes(name));
+  if (!isAll && apps.length + bases.length < items.length) return undefined;
+  return {
+    apps,
+    /** Without an ID: is there any? The list is admitted then, and holds all of them. */
+    opensBase: (id: string | undefined) =>
+      isAll || (id === undefined ? bases.length > 0 : bases.includes(id)),
+  };
+}
+
+/** The application that a request of an access token is for. */
+function chosenApp(apps: readonly AppDefinition[], id: string | undefined): AppDefinition {
+  const [only, second] = apps;
+  if (id === undefined && second) throw requestError("token without application");
+  const chosen =
+    id === undefined ? only : apps.find(({ name }) => appId(name) === id.toLowerCase());
+  return chosen ?? raise(requestError("token for other applications"));
+}
+
+/** The applications of the sandbox, and the version that it imitates. */
+interface Authority {
+  readonly applications: readonly AppDefinition[];
+  readonly findAppByKey: (key: string) => AppDefinition | undefined;
+  readonly version: string;
+}
+
+/** Returns the application of the key, or undefined for a key of knowledge bases; throws 401, 403 or 400. */
 export function authorize(
-  findAppByKey: (key: string) => AppDefinition | undefined,
+  authority: Authority,
   { row, path }: Match,
-  header: string | undefined,
+  headers: ReceivedRequest["headers"],
 ): AppDefinition | undefined {
+  const header = headers["authorization"];
   const [scheme = ""] = header?.trim().split(/\s+/, 1) ?? [];
   const key = keyIn(header);
   if (key === undefined) throw requestError("no key");
   if (scheme.toLowerCase() !== "bearer") throw requestError("key of another scheme");
+  if (isAccessToken(key) && atLeast(authority.version, nextServer)) {
+    const opened = openedBy(key, authority.applications) ?? raise(requestError("token unknown"));
+    if (row.key === "app") return chosenApp(opened.apps, headers["x-dify-app-id"]);
+    if (opened.opensBase(path["dataset_id"])) return undefined;
+    throw requestError("token for other datasets");
+  }
   // A key of the other kind is unknown, too (server §2).
-  const app = row.key === "app" ? findAppByKey(key) : undefined;
+  const app = row.key === "app" ? authority.findAppByKey(key) : undefined;
   if (app !== undefined || (row.key === "dataset" && key === KNOWLEDGE_KEY)) return app;
   if (row.key === "app" || !key.startsWith(BOUND_KEY_PREFIX)) throw requestError("key unknown");
   const ids = key.slice(BOUND_KEY_PREFIX.length).split(",");

@@ -46,7 +46,6 @@ export const signIn = task({
     "kb login",
     "kb login work --base-url https://example.com/v1",
     "kb login work --app support --key-command 'pass show work/support'",
-    "wf login work --app support=91e85bce-3d12-4c76-9a4d-0f5b8c2d7e11",
     "kb login work --user ann --mark-read-only",
   ],
 });

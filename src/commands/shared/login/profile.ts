@@ -156,7 +156,8 @@ export async function withProfile(
   const { app, appId, isToken = false } = key ?? {};
   const owner: KeyOwner = { profile: name, baseUrl, app: isToken ? undefined : app, isToken };
   const entry = key?.field && (await storeNewKey({ ...key, field: key.field }, owner, context));
-  const ofApp = isToken ? (appId === undefined ? {} : { app_id: appId }) : entry;
+  const byId = appId === undefined ? {} : { app_id: appId };
+  const ofApp = isToken ? byId : entry;
   const profile: Profile = {
     // A knowledge key would be used in place of the token.
     ...(entry && app === undefined ? withoutKey(existing) : existing),
