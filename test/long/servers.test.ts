@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { spawn } from "node:child_process";
 import { beforeAll, expect, test } from "vitest";
 import { sandboxParams } from "../../src/commands/shared/sandbox/command.ts";
+import { appId } from "../../src/sandbox/protocol/ids.ts";
 import { afterFile } from "../lib/cleanup.ts";
 import { root } from "../lib/paths.ts";
 import { compared, resend, type Ids, type Recording } from "../lib/replay.ts";
@@ -34,13 +35,19 @@ async function startSandbox(version: string): Promise<readonly [string, string]>
 beforeAll(async () => {
   sandboxes = new Map(await Promise.all(sandboxParams.server.choices.map(startSandbox)));
   folder = await temporaryDirectory();
-  const keysOf = (version: string) =>
-    Object.fromEntries(
-      [...apps, ...(ownApps[version] ?? [])].map((name) => [name, { key: `app-${name}` }]),
-    );
+  // The newest server is played with one key for everything (server §2.2).
+  const keysOf = (version: string) => {
+    const isNext = version === "next";
+    const names = [...apps, ...(ownApps[version] ?? [])];
+    const keyOf = (name: string) => (isNext ? { app_id: appId(name) } : { key: `app-${name}` });
+    return {
+      ...(isNext ? { access_token: { key: "sk-all" } } : { key: "dataset-sandbox" }),
+      apps: Object.fromEntries(names.map((name) => [name, keyOf(name)])),
+    };
+  };
   const stored = [...sandboxes].map(([name, at]) => [
     name,
-    { base_url: `${at}/v1`, key: "dataset-sandbox", apps: keysOf(name) },
+    { base_url: `${at}/v1`, ...keysOf(name) },
   ]);
   const text = JSON.stringify({ profiles: Object.fromEntries(stored) });
   writeFileSync(join(folder, "profiles.json"), text, { mode: 0o600 });
