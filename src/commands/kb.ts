@@ -77,9 +77,8 @@ const features: ProgramFeatures["features"] = [
     kbBackup: () => import("./kb/backup/backup.ts"),
     backupList: async () => ({ run: (await import("./kb/backup/snapshots.ts")).listSnapshots }),
     backupDiff: async () => ({ run: (await import("./kb/backup/snapshots.ts")).diffSnapshots }),
-    backupRestore: async () => ({
-      run: (await import("./kb/backup/snapshots.ts")).restoreSnapshot,
-    }),
+    backupRestore: async () => ({ run: (await import("./kb/backup/restore.ts")).restoreSnapshot }),
+    backupCat: async () => ({ run: (await import("./kb/backup/restore.ts")).catDocument }),
     backupDrill: async () => {
       const { drillWith } = await import("./kb/backup/drill.ts");
       return drillWith((await import("./measure/eval/index.ts")).parseQuestions);

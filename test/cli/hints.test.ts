@@ -287,6 +287,10 @@ const scenes: readonly Scene[] = [
   { line: "kb check" },
   { line: "kb backup $dir/backup", unless: "the directory is no knowledge base" },
   { line: "kb backup list $dir/backup --kb Nothing" },
+  {
+    line: "kb backup restore $dir/backup 'Hand book' --only leave.md",
+    unless: "it is not backed up",
+  },
   { line: "kb undo" },
   { line: "kb undo --record ffffffff" },
   { line: "kb doc add 'Hand book' undo.md --text x --backup-dir $dir/backup" },
@@ -431,9 +435,9 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/kb/chunk-lists/make-chunks.ts", "kb chunk show", "needs a server that drops a field"],
   ["commands/kb/documents/contents.ts", "kb cat", "needs a lost file: lost-files.test.ts"],
   [
-    "commands/kb/backup/snapshots.ts",
-    "kb backup restore",
-    "needs a restore that is not interrupted: undo.test.ts",
+    "commands/kb/backup/restore.ts",
+    "kb backup",
+    "needs a restore that is not interrupted, and other snapshots: one-document.test.ts",
   ],
   ["api/api-error.ts", "kb doc list", "needs a server with a database of vectors"],
   ["commands/shared/sandbox/sandbox.ts", "", "needs a shell on a terminal: process.test.ts"],

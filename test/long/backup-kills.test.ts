@@ -193,6 +193,16 @@ const commands: Readonly<Record<string, Killed>> = {
     check: equalsSource,
     creates: [1, 1],
   },
+  "restore only": {
+    async prepare(name) {
+      await done("copy", "Source", "--name", name, "--as-is", "--yes");
+      await done("doc", "delete", name, "edited.md", "--yes");
+      const only = ["--only", "edited.md", "--into", name, "--yes"];
+      return ["backup", "restore", directory, "Source", ...only];
+    },
+    check: equalsSource,
+    creates: [1, 1],
+  },
   undo: {
     async prepare(name, folder) {
       await done("copy", "Source", "--name", name, "--as-is", "--yes");

@@ -78,6 +78,24 @@ test.each(sampled(9, steps(22)))("a restore killed at step %i is continued", asy
   expect(sent(from, /POST .*\/document\/create-by/).length).toBeLessThanOrEqual(6);
 });
 
+test.each(sampled(9, steps(22)))(
+  "a restore of one document killed at step %i is continued",
+  async (number) => {
+    const name = `One ${number}`;
+    const folder = join(home, name);
+    await done("copy", "Source", "--name", name, "--as-is", "-y");
+    await done("doc", "delete", name, "edited.md", "-y");
+    const into = ["--only", "edited.md", "--into", name, "-y"];
+    const argv = ["kb", "backup", "restore", directory, "Source", ...into];
+    const from = server.seen.length;
+    await killed(number, argv, folder);
+    const again = await server.cli(argv, { folder });
+    expect(again.exit, again.err).toBe(0);
+    await done("verify", join(home, "source"), `name:${name}`, "--chunks");
+    expect(sent(from, /POST .*\/document\/create-by/).length).toBeLessThanOrEqual(2);
+  },
+);
+
 const undone = {
   "a deleted document": ["doc", "delete", "$", "edited.md", "-y"],
   "a replaced document": ["doc", "add", "$", "edited.md", "--text", "Replaced"],

@@ -5,7 +5,13 @@ import {
   searchKnowledgeBase,
   updateKnowledgeBase,
 } from "../../../operations/knowledge.ts";
-import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
+import {
+  fileOrText,
+  list,
+  local,
+  onTerminal,
+  withNamePath,
+} from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
 import { deleteMetadataField } from "../../../operations/metadata.ts";
 import { unbindTags } from "../../../operations/tags.ts";
@@ -68,21 +74,19 @@ const differences = onTerminal(
 
 export const snapshotDiffParams = {
   directory,
-  a: local.text("Snapshot ID or its beginning", { required, placeholder: "a" }),
-  b: local.text("Snapshot ID or its beginning", { required, placeholder: "b" }),
+  kb: local.text("Knowledge base whose snapshots are compared (default: that of the last one)"),
+  a: local.text("Snapshot ID or its beginning (default: the last but one)", { placeholder: "a" }),
+  b: local.text("Snapshot ID or its beginning (default: the last one)", { placeholder: "b" }),
 };
 
 export const backupDiff = task({
-  command: "kb backup diff <dir> <a> <b>",
+  command: "kb backup diff <dir> [a] [b]",
   action: "compare snapshots {a} and {b}",
   summary: "Show what changed from one snapshot to another",
   params: snapshotDiffParams,
   returns: differences,
   effect: "reads",
-  examples: [
-    "kb backup diff backups 1a2b3c4d 5e6f7a8b",
-    "kb backup diff backups 1a2b 5e6f -o json",
-  ],
+  examples: ["kb backup diff backups", "kb backup diff backups 1a2b3c4d 5e6f7a8b -o json"],
 });
 
 export const restoreParams = {
@@ -92,6 +96,7 @@ export const restoreParams = {
   snapshot: local.text("Snapshot ID or its beginning", { placeholder: "id" }),
   name: local.text("Name of the new knowledge base (default: as backed up)"),
   into: local.text("Existing knowledge base to restore into"),
+  only: local.text("Only this document, with --into or --name", { many: true, placeholder: "doc" }),
   split_again: local.flag("Let the server split the texts again instead of restoring their chunks"),
   map_model,
   ...transferFlags,
@@ -102,7 +107,7 @@ export const backupRestore = task({
   action: "restore {kb} from {dir}",
   summary: "Create a knowledge base as it was in a snapshot",
   about:
-    "Checks the hashes of all files before it sends anything, and says what will be embedded. Chunks come\nback as they were, edited ones included. After an interruption, the same command continues. With\n--into, other documents stay; if manual changes to chunks would be lost, it lists them and asks first.",
+    "Checks the hashes of all files before it sends anything, and says what will be embedded. Chunks come\nback as they were, edited ones included. After an interruption, the same command continues. With\n--into, other documents stay; if manual changes to chunks would be lost, it lists them and asks first.\nWith --only and --into, settings and tags stay, too, and fields are added only for the values of the document.",
   parallel: true,
   params: restoreParams,
   returns: madeThere,
@@ -113,7 +118,33 @@ export const backupRestore = task({
   exits: ["partial"],
   examples: [
     "kb backup restore backups Handbook --name 'Handbook restored' --yes",
+    "kb backup restore backups Handbook --only leave.md --into Handbook --yes",
     "kb backup restore backups Handbook --at '2 days ago' --dry-run",
+  ],
+});
+
+export const backupCatParams = {
+  directory,
+  kb,
+  document: local.text("Document name or ID", { required, placeholder: "doc" }),
+  snapshot: restoreParams.snapshot,
+  chunks: local.flag("Print the text as it was indexed: the chunks, which may overlap"),
+};
+
+export const backupCat = task({
+  command: "kb backup cat <dir> <kb> <doc>",
+  action: "read document {doc} from {dir}",
+  meant: ["backup print", "backup dump"],
+  summary: "Print the content of a document in a snapshot",
+  about:
+    "Prints the file, byte for byte, of the newest complete snapshot, or the chunks in order if the backup\nhas no file of it. Sends nothing.",
+  params: backupCatParams,
+  returns: fileOrText,
+  effect: "reads",
+  exits: ["not-found", "refused"],
+  examples: [
+    "kb backup cat backups Handbook leave.md",
+    "kb backup cat backups Handbook leave.md --output-file leave.md",
   ],
 });
 

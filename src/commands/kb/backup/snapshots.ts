@@ -5,9 +5,8 @@ import type { Input } from "../../../operations/operation.ts";
 import { counted, isUuid } from "../../../lib/text.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { bundleSide, differenceNote, differencesOf, importBundle } from "../snapshot/index.ts";
+import { bundleSide, differenceNote, differencesOf } from "../snapshot/index.ts";
 import type { KbDifference } from "../snapshot/index.ts";
-import type { Change } from "../changes/index.ts";
 import { readSnapshots, readManifestOf, orderOf, secondOf } from "./store.ts";
 import type { BadSnapshot, Snapshot, StoredSnapshots } from "./store.ts";
 import type { snapshotListParams, snapshotDiffParams, restoreParams } from "./command.ts";
@@ -36,7 +35,7 @@ export const listLine = (directory: string, kb?: string): string =>
   commandLine("kb backup list", [directory], { kb });
 
 /** The snapshots of a knowledge base, by ID or any name it had. Throws not-found, and refused for a name of several. */
-function snapshotsOf(text: string, { snapshots, bad }: StoredSnapshots, directory: string) {
+export function snapshotsOf(text: string, { snapshots, bad }: StoredSnapshots, directory: string) {
   const name = text.replace(/^(name|id):/, "");
   const called = snapshots.filter(({ kb }) => kb.id === name || kb.name === name);
   const ids = new Set(called.map(({ kb }) => kb.id));
@@ -213,14 +212,36 @@ export async function* listSnapshots(
     });
 }
 
+/** The snapshots to compare: of the knowledge base of the last complete one, that and the one before, unless others are given. */
+async function snapshotsToCompare(
+  { directory, kb, a, b }: Input<typeof snapshotDiffParams>,
+  context: Context,
+): Promise<{ readonly from: Snapshot; readonly to: Snapshot }> {
+  const all = await readSnapshots(directory, context.host);
+  const given = a === undefined ? undefined : snapshotById(a, all, directory);
+  if (given && b !== undefined) return { from: given, to: snapshotById(b, all, directory) };
+  const { snapshots, bad } = kb === undefined ? all : snapshotsOf(kb, all, directory);
+  for (const { path, why } of bad) await context.notice(`skipped ${path}: ${why}`);
+  const complete = snapshots.filter(({ partial }) => partial === undefined);
+  const { id, base_url, name = directory } = (given ?? complete.at(-1))?.kb ?? {};
+  const own = complete.filter((each) => each.kb.id === id && each.kb.base_url === base_url);
+  const [from, to] = [given ?? own.at(-2), own.at(-1)];
+  if (!from || !to || from.id === to.id)
+    throw notFound(
+      `fewer than two complete snapshots of ${name} to compare`,
+      `--kb selects a knowledge base: ${listLine(directory)}`,
+    );
+  await context.notice(`comparing snapshots ${from.id} and ${to.id} of ${name}`);
+  return { from, to };
+}
+
 /** Lists what differs between two snapshots, also of different knowledge bases. */
 export async function* diffSnapshots(
-  { directory, a, b }: Input<typeof snapshotDiffParams>,
+  input: Input<typeof snapshotDiffParams>,
   context: Context,
 ): AsyncGenerator<KbDifference & { readonly note: string }> {
-  const stored = await readSnapshots(directory, context.host);
-  const [from, to] = [a, b].map((text) => snapshotById(text, stored, directory));
-  if (!from || !to) return;
+  const { directory } = input;
+  const { from, to } = await snapshotsToCompare(input, context);
   const { files } = context.host;
   const side = async (snapshot: Snapshot) =>
     bundleSide(directory, await readManifestOf(directory, snapshot, files), context);
@@ -238,32 +259,3 @@ export async function* diffSnapshots(
 }
 
 const hasChunks = (document: object): boolean => "chunks" in document;
-
-/** Creates or fills a knowledge base from a snapshot. */
-export async function* restoreSnapshot(
-  input: RestoreInput,
-  context: Context,
-): AsyncGenerator<Change> {
-  const { directory, kb: _, at: __, snapshot: ___, split_again, ...flags } = input;
-  const { files } = context.host;
-  const lineOf = (id: string, split?: true): string =>
-    commandLine("kb backup restore", [directory, input.kb], {
-      name: flags.name,
-      into: flags.into,
-      "map-model": flags.map_model,
-      snapshot: id,
-      "split-again": split,
-    });
-  const snapshot = await snapshotAt(input, (id) => lineOf(id, split_again || undefined), context);
-  const part = files.untrustedPart(directory);
-  if (part)
-    await context.notice(
-      `hashes show damage, but not who wrote a backup: ${part.path} ${part.reason}, so others could have replaced it`,
-    );
-  const manifest = await readManifestOf(directory, snapshot, files);
-  const as_is = split_again !== true;
-  const otherwise = `to let the server split their texts again: ${lineOf(snapshot.id, true)}`;
-  const made = yield* importBundle({ ...flags, as_is, directory, manifest, otherwise }, context);
-  if (made)
-    context.summary(`restored ${snapshot.kb.name} as of ${snapshot.taken_at} to ${made.name}`);
-}

@@ -31,6 +31,8 @@ export interface DocumentRules {
   readonly adopt?: boolean;
   /** Update documents whose content is the same, too. */
   readonly rewrite?: boolean;
+  /** Without marks: make no second document of a name that a disabled one has. */
+  readonly single?: boolean;
   /** May the file of this path exist? Its document is not deleted then. */
   readonly mayExist?: (path: string) => boolean;
 }
@@ -74,7 +76,7 @@ export function planDocuments(
     changes.push(
       hasMarks
         ? syncChange(source, document, current, rules)
-        : copyChange(source, document, current, matches),
+        : copyChange(source, document, current, { matches, rules }),
     );
     for (const duplicate of duplicates) {
       const action = rules.prune ? "delete" : "skip";
@@ -193,13 +195,14 @@ function movedDocuments(
 }
 
 const failedBefore = "indexing failed before";
+const disabledBefore = "the document is disabled and its content differs";
 
 /** The change for a document of an export and the one of its name and content. */
 function copyChange(
   source: SourceDocument,
   document: DocumentState | undefined,
   { documents }: RemoteDocuments,
-  matches: Matches,
+  { matches, rules }: { readonly matches: Matches; readonly rules: DocumentRules },
 ): DocumentChange {
   const plan = (action: Action, note?: string) =>
     documentChange(action, source.path, { source, document }, note);
@@ -207,11 +210,16 @@ function copyChange(
   if (!document) {
     // A create takes over the document of its name (server §9.1), unless it is sent to stand beside it.
     const { exported, name } = source;
+    const isNeeded = (each: DocumentState) =>
+      [...matches.values()].some(([match]) => match === each);
     const other = documents.find((each) => each.enabled && each.name === name);
+    const isFree = (each: DocumentState) => each.name === name && !isNeeded(each);
+    const disabled = rules.single && !other && documents.find(isFree);
+    if (disabled)
+      return documentChange("skip", source.path, { source, document: disabled }, disabledBefore);
     if (!other || !exported || exported.isLater) return plan("create");
-    const isNeeded = [...matches.values()].some(([match]) => match === other);
     const beside = { ...source, kind: "file", exported: { ...exported, isLater: true } } as const;
-    if (isNeeded) return documentChange("create", source.path, { source: beside });
+    if (isNeeded(other)) return documentChange("create", source.path, { source: beside });
     const replaced = { source, document: { ...other, indexing_status: "error" } };
     return documentChange("update", source.path, replaced, "replaces another content");
   }

@@ -14,6 +14,7 @@ import { collect, slices } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { firstNames } from "../../../lib/text.ts";
 import { listChunks } from "../../../operations/chunks.ts";
+import type { Chunk } from "../../../operations/chunks.ts";
 import type { Input, InputOf } from "../../../operations/operation.ts";
 import { nameLosses } from "./losses.ts";
 import type { catParams, downloadParams } from "./command.ts";
@@ -201,7 +202,7 @@ export async function* cat(
       ? undefined
       : await contentOf(dataset_id, id, context).catch(ignoring("unsupported")); // too old
     if (bytes) yield bytes;
-    else yield* chunkTexts(dataset_id, id, context);
+    else yield* chunkTexts(context.api.rows(listChunks, { dataset_id, document_id: id }));
     if (!bytes && !chunks)
       await context.notice(`no file of document ${context.enteredName(id)}: these are its chunks`);
   }
@@ -217,10 +218,14 @@ export async function contentOf(
   return content?.bytes;
 }
 
+type ChunkText = Pick<Chunk, "content" | "answer">;
+
 /** The chunks with an empty line between them; a question and its answer are two lines. */
-async function* chunkTexts(dataset_id: string, document_id: string, { api }: Context) {
+export async function* chunkTexts(
+  chunks: AsyncIterable<ChunkText> | Iterable<ChunkText>,
+): AsyncGenerator<string> {
   let between = "";
-  for await (const { content, answer } of api.rows(listChunks, { dataset_id, document_id })) {
+  for await (const { content, answer } of chunks) {
     yield `${between}${[content, answer].filter(Boolean).join("\n")}\n`;
     between = "\n";
   }

@@ -1,5 +1,5 @@
 /** What other features use of documents. */
-export { arrivedHashes, contentHashes, readContents, replaceFile } from "./contents.ts";
+export { arrivedHashes, chunkTexts, contentHashes, readContents, replaceFile } from "./contents.ts";
 export type { ContentHashes } from "./contents.ts";
 export {
   convertValues,

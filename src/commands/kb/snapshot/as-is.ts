@@ -167,7 +167,7 @@ function addTo(
     survey.documents++;
     survey.bytes += source.size;
   }
-  const isWritten = !["unchanged", "failed", "metadata"].includes(action);
+  const isWritten = !["unchanged", "failed", "metadata", "skip"].includes(action);
   for (const chunk of stored) {
     if (chunk.summary !== null && !summaries) left.summaries++;
     left.attachments += chunk.attachments;

@@ -13,7 +13,7 @@ import {
   planSettings,
   withLosses,
 } from "../changes/index.ts";
-import type { Change, SettingsPlan, SourceDocument } from "../changes/index.ts";
+import type { Change, DocumentChange, SettingsPlan, SourceDocument } from "../changes/index.ts";
 import { confirmLosses, contentHashes, convertValues, readKbState } from "../documents/index.ts";
 import type { FieldState, KbProperties, KbSettings, KbState } from "../documents/index.ts";
 import { activeModels } from "../../models/index.ts";
@@ -34,6 +34,8 @@ interface BundleInput extends ImportInput {
   readonly manifest?: Manifest;
   /** What to do where chunks are missing, unless it is to export again. */
   readonly otherwise?: string;
+  /** Only these documents, by ID, of the manifest, which has all of their names; `into` gets nothing else. */
+  readonly only?: ReadonlySet<string> | undefined;
 }
 
 export async function* run(input: ImportInput, context: Context): AsyncGenerator<Change> {
@@ -106,13 +108,15 @@ async function* fillTarget(
   { manifest, settings }: { readonly manifest: Manifest; readonly settings: TargetSettings },
   context: Context,
 ): AsyncGenerator<Change> {
-  const { directory } = input;
+  const { directory, only, into } = input;
   const { state } = manifest;
   const current = found.id === undefined ? undefined : await readKbState(found.id, context);
   const sources = sourceDocuments(directory, manifest, current?.fields ?? []);
-  const documents = current?.documents ?? [];
+  const names = new Set(sources.flatMap(({ path, name }) => [path, name]));
+  const documents = current?.documents.filter(({ name }) => names.has(name)) ?? [];
   const hashes = await contentHashes(found.id ?? "", documents, context);
-  const planned = planDocuments(sources, { documents, hashes }, {});
+  const all = planDocuments(sources, { documents, hashes }, { single: only !== undefined });
+  const planned = all.filter((_, at) => !only || only.has(state.documents[at]?.id ?? ""));
   const asIs = input.as_is ? asIsOf(input, manifest, current) : undefined;
   const checked = asIs && (await withChunkChanges(planned, asIs, found, context));
   if (checked) await confirmAsIs(checked.survey, { state, rules: asIs.rules }, context);
@@ -121,8 +125,10 @@ async function* fillTarget(
   const changes = await withLosses(checked?.changes ?? planned, place, context);
   const question = (lost: string) => `Replace chunks of ${found.name} and lose ${lost}?`;
   await confirmLosses(lossesIn(changes), { question, declined: "nothing was imported" }, context);
-  const plan = planTarget(found.name, state, settings, current);
-  const wording = { verb: "import", noun: "document", count: sources.length } as const;
+  const isPart = only && into !== undefined && current;
+  const properties = isPart ? neededBy(changes, state, current) : state;
+  const plan = planTarget(found.name, properties, settings, current);
+  const wording = { verb: "import", noun: "document", count: planned.length } as const;
   const { dryRun } = context.options;
   const dataset_id = found.id ?? (dryRun ? "" : await createTarget(found, plan, state, context));
   for await (const row of applySettings(dataset_id, plan, context))
@@ -146,10 +152,17 @@ export async function* planImport(
   yield* state.documents.map(({ name }) => documentRow("create", { name, id: null }));
 }
 
+/** What single documents bring into a knowledge base: the fields of the values that are written. */
+function neededBy(changes: readonly DocumentChange[], { fields }: KbProperties, current: KbState) {
+  const made = changes.filter(({ action }) => action !== "skip" && action !== "failed");
+  const used = new Set(made.flatMap(({ source }) => Object.keys(source?.metadata ?? {})));
+  return { ...current, tags: [], fields: fields.filter(({ name }) => used.has(name)) };
+}
+
 /** Plans everything but documents: existing settings, tags and fields are kept. */
 function planTarget(
   name: string,
-  { tags, fields, built_in_fields }: KbProperties,
+  { tags, fields, built_in_fields }: Omit<KbProperties, "settings">,
   { settings, model }: TargetSettings,
   current: KbState | undefined,
 ): SettingsPlan {
