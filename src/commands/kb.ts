@@ -12,7 +12,7 @@ const features: ProgramFeatures["features"] = [
   rows("pipeline", () => import("../operations/pipeline.ts")),
   tasks("open search", () => import("./kb/knowledge/command.ts"), {
     kbOpen: async () => ({ run: (await import("./kb/knowledge/search.ts")).open }),
-    kbSearch: async () => ({ run: (await import("./kb/knowledge/search.ts")).search }),
+    kbSearch: () => import("./kb/knowledge/search-bases.ts"),
   }),
   tasks("doc cat", () => import("./kb/documents/command.ts"), {
     docList: () => import("./kb/documents/list.ts"),

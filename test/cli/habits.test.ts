@@ -102,7 +102,7 @@ const proposed: readonly (readonly [typed: string, hint: string])[] = [
   ["kb get dataset Files", "kb show Files"],
   ["kb get docs Files", "kb doc list Files"],
   ["kb get documents Handbook", "kb doc list Handbook"],
-  ["kb get search", "kb search KB QUERY"],
+  ["kb get search", "kb search QUERY"],
   ["kb help upload", "kb doc upload --help"],
   ["kb hit-testing Handbook leave", "kb search Handbook leave"],
   ["kb hitTesting Handbook leave", "kb search Handbook leave"],
@@ -214,7 +214,7 @@ test.each([
   ["kb backup H", "if that is a knowledge base: `kb backup DIR H`"],
   ["kb chunk update H a.md 1 --enabled=false", "hint: use --enabled or --no-enabled"],
   ["kb sync H docs --wait", "hint: that is the default, which --no-wait turns off"],
-  ["kb search H --query x", "hint: it is an argument: usage: kb search <kb> <query>"],
+  ["kb search H --query x", "hint: it is an argument: usage: kb search [kb] <query>"],
 ])("%s: %s", async (line, hint) => {
   const { exit, err } = await cli(line.split(" "));
   expect(exit).toBe(2);

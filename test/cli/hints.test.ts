@@ -196,6 +196,8 @@ const scenes: readonly Scene[] = [
   { line: "kb api /datasets -X GET", unless: "the server refuses it" },
   { line: "kb backup 'Hand book' $dir/bk2" },
   { line: "kb search thirty Bare" },
+  { line: "kb search thirty", unless: "the knowledge base is not named" },
+  { line: "kb search --all thirty days", unless: "the first word is no knowledge base" },
   { line: "kb help upload" },
   { line: "kb reindex 'Hand book'" },
   { line: "kb doc upload 'Hand book' leave.md --wait" },

@@ -45,8 +45,11 @@ export function documentsOf({ runner, commands, permit, allowed }: DocumentSetti
     if (!command) throw new Error(`unknown command ${words}`);
     const call = { command, values: within(values), rows };
     const result = await runner.run(call, { signal, progress, permit });
-    if (result.error) throw result.error;
-    return result;
+    // What some knowledge bases could not give does not keep the results of the others back.
+    const isPartial = words === "search" && result.values.length > 0;
+    if (result.error && !isPartial) throw result.error;
+    const notices = [...result.notices, ...(result.error ? [result.error.message] : [])];
+    return { ...result, notices };
   };
   return {
     allowed,
@@ -132,14 +135,15 @@ const basesOf = (row: AnyOperation, input: Readonly<Record<string, unknown>>): r
     noun === "kb" && input[name] !== undefined ? [input[name]].flat().map(String) : [],
   );
 
-/** The argument for a knowledge base: not required where there is only one. */
-export function kbArgument(allowed: readonly AllowedBase[] | undefined) {
+/** The argument for a knowledge base: not required where there is only one, or where `all` stands for none. */
+export function kbArgument(allowed: readonly AllowedBase[] | undefined, all?: string) {
   const only = allowed?.length === 1 ? allowed[0] : undefined;
   const names = allowed && { enum: allowed.flatMap(({ name, id }) => [name, id]) };
-  const description = only ? `Knowledge base (default ${only.name})` : "Knowledge base name or ID";
+  const fallback = allowed ? only?.name : all;
+  const description = `Knowledge base ${fallback ? `(default ${fallback})` : "name or ID"}`;
   return {
     properties: { kb: { type: "string", minLength: 1, description, ...names } },
-    required: only ? [] : ["kb"],
+    required: fallback ? [] : ["kb"],
     of: (values: Readonly<Record<string, unknown>>) =>
       String(own(values, "kb") ?? only?.name ?? ""),
   };

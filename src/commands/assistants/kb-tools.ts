@@ -109,6 +109,7 @@ const DEFAULT_RESULTS = 5;
 const resultSchema = {
   type: "object",
   properties: {
+    kb: string,
     document: nullable("string"),
     document_id: nullable("string"),
     chunk_id: string,
@@ -118,15 +119,15 @@ const resultSchema = {
     truncated: { type: "boolean" },
     uri: { ...nullable("string"), description: "Resource of the document" },
   },
-  required: ["chunk_id", "text", "truncated"],
+  required: ["kb", "chunk_id", "text", "truncated"],
 };
 
-/** The tool that searches a knowledge base. */
+/** The tool that searches a knowledge base, or all. */
 export function searchTool(documents: Documents): OfferedTool {
-  const base = kbArgument(documents.allowed);
+  const base = kbArgument(documents.allowed, "all of them");
   return {
     name: "search",
-    title: "Search a knowledge base",
+    title: "Search knowledge bases",
     description:
       "Find chunks of documents that fit a query. Returns short previews with IDs, scores (0 in keyword " +
       "search) and URIs to cite; `read` returns the whole chunk or document.",
@@ -148,7 +149,7 @@ export function searchTool(documents: Documents): OfferedTool {
     annotations: readingTool,
     async call(values, request) {
       const kb = base.of(values);
-      const given = { top_k: DEFAULT_RESULTS, ...values, kb };
+      const given = { top_k: DEFAULT_RESULTS, ...values, ...(kb === "" ? { all: true } : { kb }) };
       const { rows, notices } = await documents.list("search", given, request);
       const results = rows.map((record) => foundOf(record, kb));
       return structuredResult({ results }, { text: shownResults(results), notices });
@@ -156,12 +157,14 @@ export function searchTool(documents: Documents): OfferedTool {
   };
 }
 
-/** One result of a search; its text is the beginning. */
-function foundOf(record: unknown, kb: string) {
+/** One result of a search, in a given knowledge base or in one of all; its text is the beginning. */
+function foundOf(record: unknown, given: string) {
+  const kb = textOrNull(valueAt(record, "kb")) ?? given;
   const { id, position, text } = readChunk(valueAt(record, "segment"));
   const document = textOrNull(valueAt(record, "segment.document.name"));
   const characters = [...text];
   return {
+    kb,
     document,
     document_id: textOrNull(valueAt(record, "segment.document.id")),
     chunk_id: id,

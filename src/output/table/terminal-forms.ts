@@ -170,7 +170,7 @@ export function checkText(
 const SHOWN_LINES = 3;
 const indent = "   ";
 
-/** A search result: rank, score, document and chunk, below them the lines around the best match. */
+/** A search result: rank, score, its knowledge base among several, document and chunk, below them the lines around the best match. */
 export function hitText(record: unknown, rank: number, query: string, style: TableStyle): string {
   const { colors, keepsAll, columns: width } = style;
   const words = queryWords(query);
@@ -196,7 +196,8 @@ function headOf(record: unknown, rank: number, style: TableStyle): string {
   const total = valueAt(record, "segment.document.segment_count");
   const of = typeof total === "number" ? `/${total}` : "";
   const chunk = typeof position === "number" ? `chunk ${position}${of}` : "";
-  const name = visible(String(valueAt(record, "segment.document.name") ?? ""));
+  const names = [valueAt(record, "kb"), valueAt(record, "segment.document.name")];
+  const name = visible(names.flatMap((each) => each ?? []).join(": "));
   const room = width - widthOf(start) - widthOf(chunk) - 4;
   const shownName = cut(name, Math.max(1, room), ellipsis(unicode));
   return [start, colors.bold(shownName), chunk].filter((part) => part !== "").join("  ");

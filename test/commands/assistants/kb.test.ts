@@ -2,6 +2,7 @@
 import { createServer } from "node:http";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
 import { beforeAll, describe, expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { connect, negotiation, protocols } from "../../lib/mcp.ts";
 import type { Connected } from "../../lib/mcp.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
@@ -43,6 +44,7 @@ describe.each(protocols)("protocol %s", (protocol) => {
     expect(value).toEqual({
       results: [
         {
+          kb: "Handbook",
           document: "leave.md",
           document_id: expect.stringMatching(/^[\da-f-]{36}$/),
           chunk_id: expect.stringMatching(/^[\da-f-]{36}$/),
@@ -168,6 +170,26 @@ describe("tools", () => {
     expect(checked, JSON.stringify(value)).toMatchObject({ valid: true });
   });
 
+  test("search without a knowledge base searches all, and says which one failed", async () => {
+    const { value, text } = await reader.use("search", { query: "leave earns" });
+    const found = (value["results"] as { kb: string; uri: string }[]).map(({ kb, uri }) => [
+      kb,
+      uri,
+    ]);
+    expect(found.toSorted()).toEqual([
+      ["Handbook", "kb://Handbook/leave.md"],
+      ["Secret", "kb://Secret/salaries.md"],
+    ]);
+    expect(text).toContain("kb://Secret/salaries.md");
+    const { id } = JSON.parse((await server.done(["kb", "show", "Secret", "-o", "json"])).out);
+    server.sandbox.setFaults([parseFault(`POST /datasets/${id}/retrieve status=400`)]);
+    const partial = await reader.use("search", { query: "leave earns" });
+    server.sandbox.setFaults([]);
+    expect((partial.value["results"] as object[]).length).toBe(1);
+    const notes = JSON.stringify(partial.result.content);
+    expect(notes).toMatch(/failed to search 1 of \d knowledge bases: Secret/);
+  });
+
   test("a call over several items returns the outcome of each", async () => {
     const named = { kb: "Handbook", doc: ["other.md", "none.md", "leave.md"] };
     await editor.use("doc_add", { kb: "Handbook", name: "other.md", text: "more" });
@@ -260,6 +282,9 @@ describe("limits", () => {
     expect(names).toContain("doc_add");
     for (const name of ["create", "tag_create", "tag_delete", "tag_list", "model_list"])
       expect(names).not.toContain(name);
+    const several = await start("--kb", "Handbook", "--kb", "Secret");
+    const { error: unnamed } = await several.fail("search", { query: "leave" });
+    expect(unnamed["message"]).toContain("kb");
     // Its only knowledge base is the default.
     expect((await limited.use("search", { query: "leave" })).value["results"]).toHaveLength(1);
   });

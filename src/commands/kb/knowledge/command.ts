@@ -36,23 +36,33 @@ export const searchFlags = {
   }),
 } as const;
 
-export const searchParams = { ...searchKnowledgeBase.params, ...searchFlags };
+export const searchParams = {
+  ...searchKnowledgeBase.params,
+  dataset_id: local.ref("kb", "Knowledge base name or ID"),
+  all: local.flag("Search all knowledge bases"),
+  ...searchFlags,
+};
+
+const { returns } = searchKnowledgeBase;
+const inAll = { ...returns, columns: ["kb", ...returns.columns, "rank", "kb_id"] } as const;
 
 export const kbSearch = task({
-  command: "kb search <kb> <query>",
+  command: "kb search [kb] <query>",
   meant: ["retrieve", "hit-testing"],
-  summary: "Search a knowledge base for matching chunks",
+  summary: "Search a knowledge base, or all, for matching chunks",
   about:
-    "Uses the search settings of the knowledge base; flags override single settings. Economy indexing\nsupports keyword search only.",
+    "Uses the search settings of the knowledge base; flags override single settings. Economy indexing\nsupports keyword search only. With --all, the results of all knowledge bases that the key opens become\none list, which --top-k limits: the first result of each, then the second of each, and so on. Scores\norder those of one rank, but only between knowledge bases with the same model and search method.",
+  parallel: true,
   params: searchParams,
-  returns: searchKnowledgeBase.returns,
-  output: ({ query }) => onTerminal({ form: "hits", query }, searchKnowledgeBase.returns),
-  sends: [getKnowledgeBase],
+  returns,
+  output: ({ query, all }) => onTerminal({ form: "hits", query }, all ? inAll : returns),
+  sends: [getKnowledgeBase, listKnowledgeBases],
   wraps: searchKnowledgeBase,
   effect: "reads",
+  exits: ["partial"],
   examples: [
     "kb search Handbook onboarding",
-    "kb search Handbook onboarding --top-k 3 -o json",
+    "kb search --all 'parental leave' --top-k 5 -o json",
     "kb search Handbook 'parking at the office' --search-method keyword_search",
   ],
 });

@@ -6,27 +6,27 @@ import {
   searchKnowledgeBase,
   listKnowledgeBases,
 } from "../../../operations/knowledge.ts";
-import type { SearchRecord } from "../../../operations/knowledge.ts";
-import type { Input } from "../../../operations/operation.ts";
+import type { KnowledgeBase } from "../../../operations/knowledge.ts";
+import type { Input, InputOf } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import type { searchParams, kbOpenParams, searchFlags } from "./command.ts";
+import type { kbOpenParams, searchFlags } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isPath } from "../../../lib/text.ts";
 import { openPage } from "../../task/open-page.ts";
 
 /**
  * Searches with complete settings: the server rejects partial ones, and its default for a knowledge base
- * is a semantic search, which fails with economy indexing (server §8, §9.7).
+ * is a semantic search, which fails with economy indexing (server §8, §9.7). `known` was read before.
  */
-export async function* search(
-  input: Input<typeof searchParams>,
+export async function searchBase(
+  input: InputOf<typeof searchKnowledgeBase> & Input<typeof searchFlags>,
   context: Context,
-): AsyncGenerator<SearchRecord> {
+  known?: KnowledgeBase,
+) {
   const { search_method, top_k, score_threshold, retrieval_model, ...request } = input;
+  const { dataset_id } = input;
   const given = isObject(retrieval_model) ? retrieval_model : undefined;
-  const kb = given
-    ? undefined
-    : await context.api.call(getKnowledgeBase, { dataset_id: input.dataset_id });
+  const kb = given ? known : (known ?? (await context.api.call(getKnowledgeBase, { dataset_id })));
   const stored = given ?? requireField(kb?.retrieval_model_dict, "retrieval_model_dict");
   const settings = changedSettings({ ...stored }, { search_method, top_k, score_threshold });
   const records = await context.api.call(searchKnowledgeBase, {
@@ -34,7 +34,7 @@ export async function* search(
     retrieval_model: settings,
   });
   await noticeMethod(settings, records.length, kb?.indexing_technique, context);
-  yield* records;
+  return { records, settings };
 }
 
 /** Search settings, changed by flags. */

@@ -1,7 +1,8 @@
+import { usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import type { updateChunk } from "../../../operations/chunks.ts";
 import type { InputOf } from "../../../operations/operation.ts";
-import type { CommandRules } from "../../task/command-rules.ts";
+import type { CommandRules, Filling } from "../../task/command-rules.ts";
 
 type ChunkUpdate = InputOf<typeof updateChunk>;
 
@@ -31,6 +32,7 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
     explain: async (_, context, input) => (await documents()).tellRenamed(input, context),
   },
   "kb delete": { deletion: async (...args) => (await deletions()).ofKnowledgeBase(...args) },
+  "kb search": { fill: oneOrAll },
   "kb sync": {
     ask: async (...args) => (await import("./create.ts")).createMissing(...args),
   },
@@ -73,3 +75,16 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   },
   "kb tag delete": { deletion: async (...args) => (await deletions()).ofTag(...args) },
 };
+
+/** Throws usage for a search in no knowledge base, and for one in all that names one, before that is looked up. */
+async function oneOrAll({ input, resolved }: Filling): Promise<Record<string, unknown>> {
+  const { dataset_id: kb, all = false } = input;
+  if ((kb === undefined) === all) return resolved();
+  const query = String(input["query"]);
+  const one = commandLine("kb search", [String(kb ?? "KB"), query]);
+  const inAll = commandLine("kb search", [kb ? `${String(kb)} ${query}` : query], { all: true });
+  throw usage(
+    all ? "with --all, the query is the only argument" : "name a knowledge base, or pass --all",
+    `in one: ${one}, in all: ${inAll}`,
+  );
+}
