@@ -1,5 +1,5 @@
 import { binomial } from "./distributions.ts";
-import { fisherTail } from "./exact-tests.ts";
+import { fisherFewer } from "./exact-tests.ts";
 import type { Passes } from "./pass-rates.ts";
 
 /** Rates among which the largest chance is sought: 1/200 to 199/200. */
@@ -29,11 +29,11 @@ export function boschlooFewer(before: Passes, now: Passes): number {
  * is. More passes before make a table more extreme, so these limits only rise.
  */
 function extremeUpTo(before: Passes, now: Passes): readonly number[] {
-  const most = fisherTail(before, now) * (1 + TIES);
+  const most = fisherFewer(before, now).p * (1 + TIES);
   let limit = -1;
   return Array.from({ length: before.runs + 1 }, (_, passes) => {
     const isExtreme = (mine: number) =>
-      fisherTail({ passes, runs: before.runs }, { passes: mine, runs: now.runs }) <= most;
+      fisherFewer({ passes, runs: before.runs }, { passes: mine, runs: now.runs }).p <= most;
     while (limit < now.runs && isExtreme(limit + 1)) limit++;
     return limit;
   });

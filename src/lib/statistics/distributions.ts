@@ -47,6 +47,13 @@ export function quantile(chance: number): number {
 export const binomial = (runs: number, passes: number, rate: number): number =>
   Math.exp(logChoose(runs, passes)) * rate ** passes * (1 - rate) ** (runs - passes);
 
+/** The chance of at most so many passes. */
+export function binomialUpTo(runs: number, passes: number, rate: number): number {
+  let chance = 0;
+  for (let count = 0; count <= passes; count++) chance += binomial(runs, count, rate);
+  return Math.min(1, chance);
+}
+
 /** Natural logarithm of the binomial coefficient. */
 export const logChoose = (n: number, k: number): number =>
   logFactorial(n) - logFactorial(k) - logFactorial(n - k);

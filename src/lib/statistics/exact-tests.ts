@@ -1,5 +1,5 @@
 import { sum } from "../numbers.ts";
-import { binomial, logChoose, normalBelow } from "./distributions.ts";
+import { binomialUpTo, logChoose, normalBelow } from "./distributions.ts";
 import type { Passes } from "./pass-rates.ts";
 
 /** Where a number of passes lies among all that are possible with the same sums. */
@@ -20,16 +20,6 @@ export function fisherFewer(before: Passes, now: Passes) {
   let total = 0;
   for (const chance of chances) possible.push(Math.min(1, (total += chance)));
   return { p: possible[now.passes - first] ?? 1, possible };
-}
-
-/** The `p` of `fisherFewer` alone. */
-export function fisherTail(before: Passes, now: Passes): number {
-  const passes = before.passes + now.passes;
-  const all = logChoose(before.runs + now.runs, passes);
-  let tail = 0;
-  for (let mine = Math.max(0, passes - before.runs); mine <= now.passes; mine++)
-    tail += Math.exp(logChoose(now.runs, mine) + logChoose(before.runs, passes - mine) - all);
-  return Math.min(1, tail);
 }
 
 /** The chances of `first`, `first + 1` and so on passes in `now`, given all passes and runs. */
@@ -73,8 +63,8 @@ export function fewerInAll(pairs: readonly PassPair[]): number {
       above,
     );
   let all = Float64Array.of(1);
-  for (const { chances } of open) all = convolved(all, chances);
-  return Math.min(1, sum(all.slice(0, above + 1)));
+  for (const { chances } of open) all = convolved(all, chances, above);
+  return Math.min(1, sum(all));
 }
 
 function fewerByNormal(strata: readonly Float64Array[], above: number): number {
@@ -88,19 +78,19 @@ function fewerByNormal(strata: readonly Float64Array[], above: number): number {
   return normalBelow((above + 0.5 - mean) / Math.sqrt(variance));
 }
 
-/** The chances of the sums of two independent numbers. */
-function convolved(one: Float64Array, other: Float64Array): Float64Array<ArrayBuffer> {
-  const sums = new Float64Array(one.length + other.length - 1);
-  for (const [index, chance] of one.entries())
-    for (let more = 0; more < other.length; more++)
-      sums[index + more] = (sums[index + more] ?? 0) + chance * (other[more] ?? 0);
+/** The chances of the sums of two independent numbers, up to a sum. */
+function convolved(
+  one: Float64Array,
+  other: Float64Array,
+  most: number,
+): Float64Array<ArrayBuffer> {
+  const sums = new Float64Array(Math.min(one.length + other.length - 1, most + 1));
+  for (let index = 0; index < one.length; index++)
+    for (let total = index; total < Math.min(index + other.length, sums.length); total++)
+      sums[total] = (sums[total] ?? 0) + (one[index] ?? 0) * (other[total - index] ?? 0);
   return sums;
 }
 
 /** The two-sided p-value of the sign test: `more` of the pairs that differ have a greater second value. */
-export function signTest(more: number, fewer: number): number {
-  let tail = 0;
-  for (let count = 0; count <= Math.min(more, fewer); count++)
-    tail += binomial(more + fewer, count, 0.5);
-  return Math.min(1, 2 * tail);
-}
+export const signTest = (more: number, fewer: number): number =>
+  Math.min(1, 2 * binomialUpTo(more + fewer, Math.min(more, fewer), 0.5));

@@ -30,7 +30,7 @@ export function suitePrior(tests: readonly WeightedPasses[]): SuitePrior {
   const most = Math.max(0, ...tests.map((test) => test.runs));
   const logs = strengths.map((strength) => {
     const logOf = logBetaBinomial(strength * mean, strength * (1 - mean), most);
-    return sum(tests.map((test) => test.weight * logOf(test)));
+    return tests.reduce((total, test) => total + test.weight * logOf(test), 0);
   });
   const largest = Math.max(...logs);
   const weights = logs.map((log) => Math.exp(log - largest));

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import {
   binomial,
+  binomialUpTo,
   normalBelow,
   quantile,
   studentBelow,
@@ -42,6 +43,8 @@ test.each([
   ["3 of 40 at 0.1", binomial(40, 3, 0.1), 0.2003225288],
   ["510 of 1000 at 0.5", binomial(1000, 510, 0.5), 0.0206563516],
   ["none at 0", binomial(5, 0, 0), 1],
+  ["at most 3 of 10 at 0.5", binomialUpTo(10, 3, 0.5), 176 / 1024], // 1 + 10 + 45 + 120
+  ["at most all", binomialUpTo(7, 7, 0.8), 1],
 ])("%s", (_, found, expected) => {
   expect(found).toBeCloseTo(expected, 4);
 });
