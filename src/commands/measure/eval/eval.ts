@@ -141,10 +141,7 @@ async function searchVariants(
     input.rerank_model,
     context,
   );
-  const variants = variantsOf(settings, axes, {
-    embedding_provider_name: kb.embedding_model_provider ?? null,
-    embedding_model_name: kb.embedding_model ?? null,
-  });
+  const variants = variantsOf(settings, axes, kb);
   requireEffect(input.rerank_model, variants, axes);
   return variants;
 }

@@ -4,7 +4,7 @@ export type { SettingsComparison } from "./comparison.ts";
 export { matrixSettings, parseMatrix, variantsOf, withReranker } from "./matrix.ts";
 export type { SearchVariant } from "./matrix.ts";
 export { amount } from "./metrics.ts";
-export { documentOf, hashedPart, parseQuestions, readQuestions } from "./questions.ts";
+export { documentOf, hashedPart, MAX_QUERY, parseQuestions, readQuestions } from "./questions.ts";
 export type { Question } from "./questions.ts";
 export { byName, resolveExpected } from "./rating.ts";
 export type { RatingRules } from "./rating.ts";

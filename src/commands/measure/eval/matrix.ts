@@ -1,6 +1,7 @@
 import { invalidResponse } from "../../../api/response.ts";
 import { usage } from "../../../errors.ts";
 import { isObject, own, valueAt } from "../../../lib/json.ts";
+import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { asText } from "../../../operations/operation.ts";
 import { searchMethods } from "../../../operations/shared.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -20,11 +21,8 @@ export interface SearchVariant {
 /** Limit for combinations, as each of them searches for every question. */
 const MAX_VARIANTS = 24;
 
-/** The embedding model of the knowledge base, which weights refer to. */
-export interface EmbeddingModel {
-  readonly embedding_provider_name: string | null;
-  readonly embedding_model_name: string | null;
-}
+/** The embedding model of a knowledge base, which weights refer to. */
+type EmbeddingModel = Partial<Pick<KnowledgeBase, "embedding_model_provider" | "embedding_model">>;
 
 /** Returns the settings that a value changes; undefined for an invalid value. */
 type ApplyValue = (
@@ -81,15 +79,18 @@ export const matrixSettings: Readonly<
         weights: {
           ...stored,
           weight_type: "customized",
-          vector_setting: { ...model, ...vector, vector_weight },
+          vector_setting: {
+            embedding_provider_name: model.embedding_model_provider ?? null,
+            embedding_model_name: model.embedding_model ?? null,
+            ...vector,
+            vector_weight,
+          },
           keyword_setting: { keyword_weight: Number((1 - vector_weight).toFixed(6)) },
         },
       };
     },
   },
 };
-
-const noModel: EmbeddingModel = { embedding_provider_name: null, embedding_model_name: null };
 
 /** One setting of a matrix and its values. */
 export interface MatrixAxis {
@@ -129,7 +130,7 @@ function parseAxis(
     throw invalid(`${flag} sets ${name}, too; use only one of them`);
   }
   const values = list.split(",").map((value) => value.trim());
-  const bad = values.find((value) => setting.set(value, {}, noModel) === undefined);
+  const bad = values.find((value) => setting.set(value, {}, {}) === undefined);
   if (bad !== undefined)
     throw invalid(`invalid value ${JSON.stringify(bad)}`, `values of ${name}: ${setting.values}`);
   const duplicate = values.find((value, index) => values.indexOf(value) !== index);

@@ -173,8 +173,9 @@ const columns: Readonly<Record<string, string>> = {
   filter: "filter",
   part: "part",
 };
+
 /** Limit for the length of a query (server §8). */
-const maxLength = searchKnowledgeBase.params.query.length[1];
+export const MAX_QUERY = searchKnowledgeBase.params.query.length[1];
 
 /**
  * Parses CSV, JSON Lines or a list in YAML; with judgements by question (qrels), the questions are those that have some, and
@@ -250,8 +251,8 @@ function questionOf(
   const question = textIn("question");
   if (question === undefined) throw unreadable(place, "question is missing", exampleLine);
   const length = [...question].length;
-  if (length > maxLength) {
-    throw unreadable(place, `the question has ${length} characters; the limit is ${maxLength}`);
+  if (length > MAX_QUERY) {
+    throw unreadable(place, `the question has ${length} characters; the limit is ${MAX_QUERY}`);
   }
   const id = textIn("id") ?? null;
   const grades = qrels ? qrels.get(id ?? question) : gradesIn(values["documents"], place);

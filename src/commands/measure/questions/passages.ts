@@ -1,5 +1,6 @@
 import { segmentsOf, sentencesIn } from "../../../lib/word-diff.ts";
 import { unicodeForm } from "../../../lib/text.ts";
+import { MAX_QUERY } from "../eval/index.ts";
 
 /** Longest and shortest text that a question is written about, in characters. */
 export const MAX_PASSAGE = 400;
@@ -110,11 +111,10 @@ export function problemOf(
   question: string,
   passage: string,
   others: readonly string[],
-  maxLength: number,
 ): string | null {
   const length = [...question].length;
   if (length === 0) return "the application wrote no question";
-  if (length > maxLength) return `longer than ${maxLength} characters`;
+  if (length > MAX_QUERY) return `longer than ${MAX_QUERY} characters`;
   const words = wordsOf(question);
   if (words.length < 3) return "fewer than three words";
   const threes = (all: readonly string[]) =>

@@ -8,7 +8,6 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { counted } from "../../../lib/text.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import type { Chunk } from "../../../operations/chunks.ts";
-import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { left, literal, noTable } from "../../../output/report-model.ts";
@@ -183,7 +182,6 @@ async function* fromPassages(input: AskInput, context: Context): AsyncGenerator<
 /** Answers that failed after which no more is asked. */
 const MAX_FAILURES = 10;
 const NO_ANSWER = "not answered: ";
-const MAX_QUESTION = searchKnowledgeBase.params.query.length[1];
 
 const textOf = ({ content, answer }: Chunk): string => [content, answer].filter(Boolean).join("\n");
 
@@ -223,7 +221,7 @@ async function asking(app: string, prompt: string, journal: Journal, context: Co
 function draftOf(passage: DrawnPassage, answer: Answer, others: readonly string[]): Draft {
   if ("error" in answer) return { passage, question: "", problem: `${NO_ANSWER}${answer.error}` };
   const question = questionIn(answer.text);
-  return { passage, question, problem: problemOf(question, passage.text, others, MAX_QUESTION) };
+  return { passage, question, problem: problemOf(question, passage.text, others) };
 }
 
 const madeOf = ({ passage: { document, text, part }, question }: Draft): MadeQuestion => ({

@@ -9,7 +9,7 @@ import { listFeedback, listMessages } from "../../../operations/chats.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { hashedPart } from "../eval/index.ts";
+import { hashedPart, MAX_QUERY } from "../eval/index.ts";
 import { changedSettings } from "../../kb/knowledge/index.ts";
 import { MAX_PASSAGE, problemOf } from "./passages.ts";
 import type { MadeQuestion } from "./passages.ts";
@@ -19,8 +19,6 @@ interface RealQuestion {
   readonly question: string;
   readonly search: string;
 }
-
-const MAX_QUERY = searchKnowledgeBase.params.query.length[1];
 
 /** Questions of people, each with the chunk that a search finds first as a proposal. Says on stderr what is skipped. */
 export async function realQuestions(
@@ -46,7 +44,7 @@ export async function realQuestions(
     const others = made.map((each) => each.question);
     const query = [...search].slice(0, MAX_QUERY).join("");
     // People may use the words of a passage.
-    const problem = problemOf(question, "", others, MAX_QUERY);
+    const problem = problemOf(question, "", others);
     const [found] = problem
       ? []
       : await context.api.call(searchKnowledgeBase, { dataset_id, query, retrieval_model });

@@ -104,10 +104,7 @@ export async function armsOf(
     );
     const model = String(entry["reranking_enable"]) === "true" ? rerankModel : undefined;
     const changed = await withReranker(today.settings, axes, model, context);
-    const [variant] = variantsOf(changed, axes, {
-      embedding_provider_name: today.kb.embedding_model_provider ?? null,
-      embedding_model_name: today.kb.embedding_model ?? null,
-    });
+    const [variant] = variantsOf(changed, axes, today.kb);
     if (!variant) continue;
     const rule = ruleOf(entry, today.rule);
     const scales = rule !== undefined && entry["top_k"] === undefined;
