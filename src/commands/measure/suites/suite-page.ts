@@ -1,5 +1,6 @@
 import { formatSeconds, groupDigits, sum } from "../../../lib/numbers.ts";
 import { percentile } from "../../../lib/statistics/averages.ts";
+import { totalPasses } from "../../../lib/statistics/pass-rates.ts";
 import { counted } from "../../../lib/text.ts";
 import { openWordDiff } from "../../../lib/word-diff.ts";
 import type { WordDiff } from "../../../lib/word-diff.ts";
@@ -119,11 +120,7 @@ function historyPlots(run: SuiteRun): Plot[] {
     .filter(({ selection }) => selection.server === run.selection.server)
     .map(({ at, tests }) => ({ at, tests: tests.filter(({ name }) => names.has(name)) }))
     .filter(({ tests }) => appsOf(tests) === apps)
-    .map(({ at, tests }) => ({
-      at,
-      passes: sum(tests.map(({ passes }) => passes)),
-      runs: sum(tests.map(({ runs }) => runs)),
-    }))
+    .map(({ at, tests }) => ({ at, ...totalPasses(tests) }))
     .filter(({ runs }) => runs > 0);
   if (points.length < 2) return [];
   const values = points.map(({ passes, runs }) => passes / runs);

@@ -29,13 +29,17 @@ export function suiteText(compared: SuiteComparison): string {
     return `the suite was worse, but not when asked again: ${rates}${looked} ${chance}`;
   if (verdict === "inconclusive")
     return `it is inconclusive whether the suite is worse: ${rates} ${chance}; not all of its tests were asked again`;
-  const named = (["broken", "fails", "inconclusive"] as const).flatMap((verdict) => {
-    const count = namesOf(compared, verdict).length;
-    return count > 0 ? [`${count} ${verdict}`] : [];
-  });
+  const named = countTexts(compared, "broken", "fails", "inconclusive");
   const but = named.length > 0 ? `, beside ${named.join(" and ")}` : "";
   return `no decline of the suite as a whole was found${but}: ${rates} ${chance}`;
 }
+
+/** `2 broken`, for each of these verdicts that a test has. */
+const countTexts = (compared: SuiteComparison, ...verdicts: readonly Verdict[]): string[] =>
+  verdicts.flatMap((verdict) => {
+    const count = namesOf(compared, verdict).length;
+    return count > 0 ? [`${count} ${verdict}`] : [];
+  });
 
 /** What is said about a test, in one line. */
 export function testText(test: TestComparison): string {
@@ -47,24 +51,18 @@ const verdictText = ({ verdict, fails }: TestComparison): string =>
 
 function becauseText({ verdict, before, now, fresh, p, limit, e, next }: TestComparison): string {
   if (verdict === "not judged") return "there is no answer that was judged";
-  if (!before || !now)
-    return `${p === null ? "" : `so few passes have the chance ${chanceText(p)}`}`;
+  if (!before || !now) return p === null ? "" : `so few passes have the chance ${chanceText(p)}`;
   const all = fresh ? totalPasses([now, fresh]) : now;
   const rates = `${shareText(all)} now, ${shareText(before)} before`;
   const chance =
     p === null || limit === null ? "" : ` (p ${chanceText(p)}, limit ${percentText(limit)})`;
   const expected =
     e !== null && e < 0.001 ? "less than 0.1" : Number((100 * (e ?? 0)).toPrecision(2));
-  if (verdict === "broken" && e !== null)
-    return `${rates}; with nothing changed a suite like this shows such a test in ${expected} of 100 runs (e)`;
-  if (verdict === "fails")
-    return `misses every time: ${rates}; with nothing changed a suite like this shows such a test in ${expected} of 100 runs (e)`;
+  if (verdict === "fails" || (verdict === "broken" && e !== null))
+    return `${verdict === "fails" ? "misses every time: " : ""}${rates}; with nothing changed a suite like this shows such a test in ${expected} of 100 runs (e)`;
   if (verdict !== "inconclusive") return `${rates}${chance}`;
   return [`${rates}${chance}`, ...(next === null ? [] : [next])].join("; ");
 }
-
-/** Verdicts that stand in the first line of a report, in this order. */
-const headlineVerdicts: readonly Verdict[] = ["broken", "fails", "inconclusive", "not judged"];
 
 /** `the suite is worse, 1 broken, 1 not judged`; empty if there is nothing to name. */
 export function headlineOf(compared: SuiteComparison): string {
@@ -73,10 +71,7 @@ export function headlineOf(compared: SuiteComparison): string {
   return [
     ...(suite.verdict === "worse" ? ["the suite is worse"] : []),
     ...(suite.verdict === "inconclusive" ? ["the suite is inconclusive"] : []),
-    ...headlineVerdicts.flatMap((verdict) => {
-      const count = namesOf(compared, verdict).length;
-      return count > 0 ? [`${count} ${verdict}`] : [];
-    }),
+    ...countTexts(compared, "broken", "fails", "inconclusive", "not judged"),
     ...(below > 0 ? [`${below} below its rate`] : []),
     ...(removed.length > 0 ? [`${removed.length} removed`] : []),
   ].join(", ");

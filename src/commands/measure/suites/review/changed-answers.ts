@@ -38,7 +38,7 @@ export async function changedAnswers(
         `${path} has no test ${JSON.stringify(each.test)}: it has changed since these results`,
         "run the tests again with --save",
       );
-    const reviewed = reviewedTest(each, { suite, test, before, isNamed: names.length > 0 });
+    const reviewed = reviewedTest(each, { suite, test }, before, names.length > 0);
     if (typeof reviewed === "string") counts[reviewed]++;
     else changed.push(reviewed);
   }
@@ -59,20 +59,12 @@ async function answersIn(file: string, host: Context["host"]) {
   return new Map(tests.map((test) => [test.name, runsOf(test).map(({ answer }) => answer)]));
 }
 
+/** Compares the answers of a test with those of `before`, or else the expected ones; if it is named, even without any. */
 function reviewedTest(
   saved: TestResult,
-  {
-    suite,
-    test,
-    before,
-    isNamed,
-  }: {
-    readonly suite: Suite;
-    readonly test: SuiteTest;
-    readonly before: ReadonlyMap<string, readonly string[]> | undefined;
-    /** A test that is named is compared even without an expected answer. */
-    readonly isNamed: boolean;
-  },
+  { suite, test }: { readonly suite: Suite; readonly test: SuiteTest },
+  before: ReadonlyMap<string, readonly string[]> | undefined,
+  isNamed: boolean,
 ) {
   const { name } = saved;
   const turn = test.turns.at(-1);

@@ -48,7 +48,7 @@ export function testResult(name: string, results: readonly TestRun[]) {
     suite: first?.suite ?? "",
     path: first?.path ?? "",
     test: first?.test ?? "",
-    status: statusOf(planned, rate, first?.pass),
+    status: statusOf(planned, rate),
     passes,
     runs: judged.length,
     /** Runs whose answer could not be judged. */
@@ -63,9 +63,9 @@ export function testResult(name: string, results: readonly TestRun[]) {
     /** Whether its answer is compared by its wording, so that a wrong one that is worded alike passes. */
     wording: results.some(({ checks }) => checks.some(isOfWording)),
     /** Hashes of the different answers. */
-    answers: [
-      ...new Set(judged.flatMap(({ answer }) => (typeof answer === "string" ? [answer] : []))),
-    ].map(digest),
+    answers: [...new Set(judged.flatMap(({ answer }) => answer ?? []))].map((answer) =>
+      sha256(answer).slice(0, 16),
+    ),
     results,
   };
 }
@@ -74,27 +74,20 @@ const isOfWording = ({ kind, check }: TestRun["checks"][number]): boolean =>
   kind === "answer" && check.startsWith("answer is similar to ");
 
 const hasPassed = ({ status }: TestRun): boolean => status === "passed";
+
 /** Whether an answer was judged. */
 export const isJudged = (run: TestRun): boolean => hasPassed(run) || run.status === "failed";
 
 /** The worst status of the repeats that were run; whether it has passed is up to its rule. */
-function statusOf(
-  runs: readonly TestRun[],
-  rate: PassRate | null,
-  { rate: share, lower_bound }: Pick<TestRun["pass"], "rate" | "lower_bound"> = {
-    rate: 1,
-    lower_bound: 0,
-  },
-): TestRun["status"] {
+function statusOf(runs: readonly TestRun[], rate: PassRate | null): TestRun["status"] {
   if (runs.some(({ status }) => status === "error")) return "error";
-  if (!rate) return "not run";
-  return rate.rate >= share && rate.low >= lower_bound ? "passed" : "failed";
+  const [first] = runs;
+  if (!first || !rate) return "not run";
+  return rate.rate >= first.pass.rate && rate.low >= first.pass.lower_bound ? "passed" : "failed";
 }
 
 const medianOf = (values: readonly (number | null)[]): number | null =>
   median(values.filter((value) => value !== null));
-
-const digest = (answer: string): string => sha256(answer).slice(0, 16);
 
 /** An unmet expectation, or undefined where an answer could not be judged, with the actual state and the recording. */
 type Problem = readonly [check: string | undefined, actual: string, recording: string | undefined];
