@@ -7,7 +7,7 @@ import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../../wf/expect/index.ts";
-import { calibrationNotes, judgedRates } from "./answers/index.ts";
+import { judgeNotes } from "./answers/index.ts";
 import type { TestSelection } from "./answers/index.ts";
 import { openLooks, openBaseline, readHistory } from "./baseline.ts";
 import type { Baseline } from "./baseline.ts";
@@ -78,7 +78,7 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
       const compared = dryRun
         ? undefined
         : compare({ ...outcome, tests: counting, before }, { excused, input });
-      const judges = await judgesOf(tests, context);
+      const judges = await judgeNotes(tests, context);
       const decided = dryRun ? undefined : decide({ ...outcome, tests: counting }, compared, input);
       const run: SuiteRun = {
         ...outcome,
@@ -108,20 +108,6 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
       if (context.options.format === "jsonl") context.summary(passedText(tests));
     },
   };
-}
-
-/** What is known of the calibrations of the judges of these tests. */
-async function judgesOf(
-  tests: readonly TestResult[],
-  context: Context,
-): Promise<readonly string[]> {
-  const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
-  if (!turns.some(({ judge }) => judge)) return [];
-  const judged = tests.flatMap(({ passes, runs, results }) => {
-    const judge = results[0]?.turns.at(-1)?.judge;
-    return judge ? [{ passes, runs, judge }] : [];
-  });
-  return [...(await calibrationNotes(turns, context)), ...(await judgedRates(judged, context))];
 }
 
 /** The comparison with the other side of --against, or with a baseline. */

@@ -8,8 +8,8 @@ import { intervalText, totalRate } from "../../../../lib/statistics/pass-rates.t
 import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
 import { shortened } from "../../../../lib/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import type { SuiteJudge } from "../../suite-file/index.ts";
-import type { AskedTurn } from "./stored-run.ts";
+import type { SuiteJudge, SuiteTurn } from "../../suite-file/index.ts";
+import type { TestRun } from "./stored-run.ts";
 
 /** A judge with its criteria: undefined for none, true for any. */
 interface CalibratedJudge {
@@ -54,67 +54,70 @@ async function savedCalibration({ app, criteria }: CalibratedJudge, context: Con
   return undefined;
 }
 
-/** What reports say about the calibrations of the judges of turns, or that there is none. */
-export async function calibrationNotes(
-  turns: readonly Pick<AskedTurn, "judge">[],
+/** Who judges, by which criteria. */
+type JudgedBy = Pick<SuiteJudge, "app" | "criteria">;
+
+const keyOf = (judge: JudgedBy | null | undefined): string =>
+  stringifyJson([judge?.app, judge?.criteria]);
+
+/** The different judges of turns, each with its last calibration on this machine, if there is one. */
+async function judgesOf(
+  turns: readonly { readonly judge?: JudgedBy | null | undefined }[],
   context: Context,
-): Promise<string[]> {
-  const notes: string[] = [];
+) {
   const judges = turns.flatMap(({ judge }) => judge ?? []);
-  for (const [app, all] of groupBy(judges, (judge) => judge.app)) {
-    const criteria = new Set(all.map((judge) => judge.criteria));
-    const known: string[] = [];
-    for (const each of criteria) {
-      const saved = await savedCalibration({ app, criteria: each }, context);
-      if (saved) known.push(saved.note);
-    }
-    notes.push(...new Set(known));
+  const found = [];
+  for (const judge of new Map(judges.map((each) => [keyOf(each), each])).values())
+    found.push({ judge, saved: await savedCalibration(judge, context) });
+  return found;
+}
+
+/** A test, whose last turn is the one that its judge decides about. */
+interface JudgedTest extends Passes {
+  readonly results: readonly Pick<TestRun, "turns">[];
+}
+
+/**
+ * What reports say about the judges of tests: their calibrations, or that there is none, and with the errors that they
+ * made there, the share of good answers among those that they decide.
+ */
+export async function judgeNotes(
+  tests: readonly JudgedTest[],
+  context: Context,
+): Promise<readonly string[]> {
+  const turns = tests.flatMap(({ results }) => results.flatMap((run) => run.turns));
+  const judges = await judgesOf(turns, context);
+  const calibrations = [...groupBy(judges, ({ judge }) => judge.app)].flatMap(([app, all]) => {
+    const known = all.flatMap(({ saved }) => saved ?? []);
     const some = known.length > 0 ? " for all of its criteria" : "";
-    if (known.length < criteria.size)
-      notes.push(`judge ${app} has not been calibrated on this machine${some}`);
-  }
-  return notes;
+    return [
+      ...new Set(known.map(({ note }) => note)),
+      ...(known.length < all.length
+        ? [`judge ${app} has not been calibrated on this machine${some}`]
+        : []),
+    ];
+  });
+  const rates = judges.flatMap(({ judge, saved }) => {
+    const isDecided = ({ results: [run] }: JudgedTest) =>
+      keyOf(run?.turns.at(-1)?.judge) === keyOf(judge);
+    const [passed, agreement] = [totalRate(tests.filter(isDecided)), saved?.agreement];
+    const rate = passed && isAgreement(agreement) ? rateByJudge(passed, agreement) : null;
+    if (!rate) return [];
+    return `with the errors of judge ${judge.app}, ${Math.round(100 * rate.rate)} % of the runs that it decides are good (95 %: ${intervalText(rate)})`;
+  });
+  return [...calibrations, ...rates];
 }
 
 /** Warns of judges whose last calibration does not show that they are better than chance. */
 export async function warnOfJudges(
-  turns: readonly { readonly judge?: SuiteJudge | undefined }[],
+  turns: readonly Pick<SuiteTurn, "judge">[],
   context: Context,
 ): Promise<void> {
-  const judges = turns.flatMap(({ judge }) => judge ?? []);
-  const different = groupBy(judges, ({ app, criteria }) => stringifyJson([app, criteria]));
-  const warned = new Set<string>();
-  for (const [judge] of different.values()) {
-    const saved = judge && (await savedCalibration(judge, context));
-    if (saved && typeof saved.chance === "string" && saved.chance !== "better")
-      warned.add(saved.note);
-  }
-  for (const note of warned) await context.notice(`warning: ${note}`);
-}
-
-/** The passes of a test whose answers a judge decides. */
-interface JudgedPasses extends Passes {
-  readonly judge: NonNullable<AskedTurn["judge"]>;
-}
-
-/** The share of good answers among those of each judge, with the errors that it made when it was calibrated here. */
-export async function judgedRates(
-  tests: readonly JudgedPasses[],
-  context: Context,
-): Promise<readonly string[]> {
-  const notes: string[] = [];
-  for (const [, same] of groupBy(tests, ({ judge }) =>
-    stringifyJson([judge.app, judge.criteria]),
-  )) {
-    const [judge, passed] = [same[0]?.judge, totalRate(same)];
-    const { agreement } = (judge && (await savedCalibration(judge, context))) ?? {};
-    const rate = passed && isAgreement(agreement) ? rateByJudge(passed, agreement) : null;
-    if (judge && rate)
-      notes.push(
-        `with the errors of judge ${judge.app}, ${Math.round(100 * rate.rate)} % of the runs that it decides are good (95 %: ${intervalText(rate)})`,
-      );
-  }
-  return notes;
+  const isWarned = (chance: unknown) => typeof chance === "string" && chance !== "better";
+  const known = (await judgesOf(turns, context)).flatMap(({ saved }) => saved ?? []);
+  const warned = known.filter(({ chance }) => isWarned(chance));
+  for (const note of new Set(warned.map((each) => each.note)))
+    await context.notice(`warning: ${note}`);
 }
 
 const isAgreement = (value: unknown): value is Agreement =>

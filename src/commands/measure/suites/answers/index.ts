@@ -1,6 +1,6 @@
 export { answerText } from "../../ask/index.ts";
 export type { SuiteAnswer } from "../../ask/index.ts";
-export { calibrationNotes, judgedRates, saveCalibration, warnOfJudges } from "./calibrations.ts";
+export { judgeNotes, saveCalibration, warnOfJudges } from "./calibrations.ts";
 export { openJudges } from "./judge.ts";
 export {
   checkContext,
