@@ -1,7 +1,8 @@
 import { sum } from "../numbers.ts";
 import { sampleVariance } from "./averages.ts";
 import { studentBelow } from "./distributions.ts";
-import { totalPasses } from "./pass-rates.ts";
+import type { PassPair } from "./exact-tests.ts";
+import { rateOf, totalPasses } from "./pass-rates.ts";
 import type { Passes } from "./pass-rates.ts";
 
 /**
@@ -24,24 +25,18 @@ export function fallAmong(earlier: readonly Passes[], now: Passes, leastVariance
 const logOdds = ({ passes, runs }: Passes): number =>
   Math.log((passes + 0.5) / (runs - passes + 0.5));
 
-/** Passes of a test before now, in all runs together, and those of now. */
-export interface KnownAndNow {
-  readonly known: Passes;
-  readonly now: Passes;
-}
-
 /**
  * The chance of so low a share of all tests at another time: Student's t of the log odds among those of `earlier` runs
- * (as `fallAmong`). The variance between times is at least the one that the runs themselves have.
+ * (as `fallAmong`). The variance between times is at least the one that the runs themselves have; `before` are those of a
+ * test at all earlier times.
  */
-export function fallOfSuite(earlier: readonly Passes[], tests: readonly KnownAndNow[]): number {
+export function fallOfSuite(earlier: readonly Passes[], tests: readonly PassPair[]): number {
   const total = totalPasses(tests.map(({ now }) => now));
-  const rate = ({ passes, runs }: Passes) => passes / runs;
-  const expected = sum(tests.map(({ known, now }) => now.runs * rate(known)));
+  const expected = sum(tests.map(({ before, now }) => now.runs * rateOf(before)));
   const variance = sum(
-    tests.map(({ known, now }) => {
-      const bessel = known.runs > 1 ? known.runs / (known.runs - 1) : 1;
-      return now.runs * rate(known) * (1 - rate(known)) * bessel;
+    tests.map(({ before, now }) => {
+      const bessel = before.runs > 1 ? before.runs / (before.runs - 1) : 1;
+      return now.runs * rateOf(before) * (1 - rateOf(before)) * bessel;
     }),
   );
   const slope = (expected * (total.runs - expected)) / total.runs;

@@ -14,6 +14,9 @@ export const totalPasses = (all: readonly Passes[]): Passes => ({
   runs: sum(all.map(({ runs }) => runs)),
 });
 
+/** The share of passes; NaN without runs. */
+export const rateOf = ({ passes, runs }: Passes): number => passes / runs;
+
 /** A share and the interval that holds the true one with 95 % confidence. */
 export interface PassRate extends Interval {
   readonly rate: number;

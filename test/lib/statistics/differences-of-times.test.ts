@@ -21,8 +21,8 @@ test("earlier runs that do not differ make any fall certain", () => {
 // SciPy 1.17: t.cdf(distance / error, 5); the variance of runs is sum(m r (1 - r) n / (n - 1)) over the square of
 // P (N - P) / N, with the expected passes P.
 const tests = [
-  { known: of(130, 150), now: of(15, 25) },
-  { known: of(138, 150), now: of(22, 25) },
+  { before: of(130, 150), now: of(15, 25) },
+  { before: of(138, 150), now: of(22, 25) },
 ];
 test.each([
   ["runs that vary less than chance", [46, 46, 46, 46, 46, 46], 0.022552885687],
@@ -33,8 +33,8 @@ test.each([
 });
 
 test("a suite that always passed falls for certain with one miss, and not without", () => {
-  const known = of(60, 60);
+  const before = of(60, 60);
   const earlier = [of(10, 10), of(10, 10), of(10, 10)];
-  expect(fallOfSuite(earlier, [{ known, now: of(9, 10) }])).toBe(0);
-  expect(fallOfSuite(earlier, [{ known, now: of(10, 10) }])).toBe(1);
+  expect(fallOfSuite(earlier, [{ before, now: of(9, 10) }])).toBe(0);
+  expect(fallOfSuite(earlier, [{ before, now: of(10, 10) }])).toBe(1);
 });

@@ -127,19 +127,11 @@ export function compareAsked(
   old: readonly TestResult[],
   rules: GateRules,
 ): SuiteComparison {
-  const asked = pairsByName(tests, old)
-    .filter(({ now, before }) => before.runs > 0 && now.runs > 0)
-    .map(({ now, before }) => ({ now, before, pair: pairOf(before, now) }));
-  const found = judgePairs(
-    asked.map(({ pair }) => pair),
-    rules,
+  const asked = pairsByName(tests, old).filter(
+    ({ now, before }) => before.runs > 0 && now.runs > 0,
   );
-  const judged = new Map(
-    asked.flatMap(({ now, pair }, index) => {
-      const own = found.tests[index];
-      return own ? [[now.name, { pair, ...own }] as const] : [];
-    }),
-  );
+  const found = judgePairs(asked.map(askedPair), rules);
+  const judged = new Map(found.tests.map((test) => [test.name, test]));
   return {
     suite: {
       ...found.suite,
@@ -147,20 +139,8 @@ export function compareAsked(
       fall: fallInterval(found.suite.before, found.suite.now),
     },
     tests: tests.map(({ name }): TestComparison => {
-      const own = judged.get(name);
-      if (!own) return { ...blank, name, verdict: "not judged" };
-      const { pair, verdict, p, limit } = own;
-      const { now, fresh } = pair;
-      return {
-        ...blank,
-        name,
-        verdict,
-        before: totalPasses([pair.before, pair.freshBefore]),
-        now,
-        fresh,
-        p,
-        limit,
-      };
+      const unjudged = { name, verdict: "not judged" } as const;
+      return { ...blank, ...(judged.get(name) ?? unjudged) };
     }),
     removed: [],
     gate: undefined,
@@ -168,15 +148,13 @@ export function compareAsked(
   };
 }
 
-function pairOf(before: TestResult, now: TestResult): AskedPair {
-  const none = { passes: 0, runs: 0 };
-  return {
-    before: { passes: before.passes, runs: before.runs },
-    now: { passes: now.passes, runs: now.runs },
-    freshBefore: before.fresh ?? none,
-    fresh: now.fresh ?? none,
-  };
-}
+const askedPair = ({ before, now }: ResultPair): AskedPair => ({
+  name: now.name,
+  before: totalPasses([before]),
+  now: totalPasses([now]),
+  freshBefore: totalPasses(before.fresh ? [before.fresh] : []),
+  fresh: totalPasses(now.fresh ? [now.fresh] : []),
+});
 
 /** Names of the tests that are asked again where both sides are asked in turn. */
 export function doubtfulTests(

@@ -3,6 +3,7 @@ import type { JUnitCase, JUnitSuite } from "../../../lib/formats/junit.ts";
 import { sum } from "../../../lib/numbers.ts";
 import type { SuiteComparison, TestComparison } from "./comparison.ts";
 import { isRedSuite, isRedTest } from "./gate/index.ts";
+import type { ExitFlags } from "./gate/index.ts";
 import { overBudget, problemsOf } from "./runs/index.ts";
 import type { SuiteOutcome, TestResult } from "./runs/index.ts";
 import { suiteText, testText } from "./verdict-text.ts";
@@ -11,12 +12,6 @@ import { suiteText, testText } from "./verdict-text.ts";
 interface Reported extends SuiteOutcome {
   readonly excused: ReadonlySet<string>;
   readonly compared: SuiteComparison | undefined;
-}
-
-/** What decides about failures. */
-interface Flags {
-  readonly strict: boolean;
-  readonly allowRemoved: boolean;
 }
 
 /** What is wrong with a test that only the baseline has. */
@@ -29,7 +24,7 @@ export const REMOVED = "removed since the baseline (--allow-removed)";
  */
 export function junitSuitesOf(
   { tests, skipped, selection, excused, compared }: Reported,
-  { strict, allowRemoved }: Flags,
+  { strict, allowRemoved }: ExitFlags,
 ): JUnitSuite[] {
   const left = (selection.shard?.index ?? 1) === 1 ? skipped : [];
   const verdicts = new Map(compared?.tests.map((test) => [test.name, test]));

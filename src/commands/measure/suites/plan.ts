@@ -10,7 +10,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { readSuite } from "../suite-file/index.ts";
 import { readHistory } from "./baseline.ts";
 import type { testPlanParams } from "./command.ts";
-import { changeNames, simulateChange, usualRules } from "./gate/index.ts";
+import { changeNames, openSimulation, usualRules } from "./gate/index.ts";
 import type { AppChange, PlannedSuite } from "./gate/index.ts";
 import { isJudged, testNameOf } from "./runs/index.ts";
 import { readSavedResults } from "./saved-results.ts";
@@ -173,23 +173,22 @@ async function readCompared(
  */
 async function simulated(suites: readonly PlannedSuite[], context: Context) {
   const { host, progress } = context;
-  const rows = suites.map((suite) => ({ suite, red: { dead: 0, half: 0, fall: 0, none: 0 } }));
+  const rows = suites.map((suite) => ({
+    simulation: openSimulation(suite),
+    red: { dead: 0, half: 0, fall: 0, none: 0 },
+  }));
   const start = host.elapsed();
   const hasTime = (draws: number) => {
     const took = host.elapsed() - start;
     return draws < LEAST || (draws < MOST && took > 0 && took < LASTS);
   };
   let draws = 0;
-  let history = 0;
   for (; hasTime(draws); draws++) {
-    for (const { suite, red } of rows)
-      for (const change of changeNames) {
-        const found = simulateChange(suite, change, SAMPLE_SEED + draws);
-        if (found.isRed) red[change]++;
-        ({ history } = found);
-      }
+    for (const { simulation, red } of rows)
+      for (const change of changeNames)
+        if (simulation.isRed(change, SAMPLE_SEED + draws)) red[change]++;
     progress({ done: draws + 1, total: Math.max(LEAST, draws + 1), unit: "draws" });
     await context.pause(0);
   }
-  return { draws, red: rows.map(({ red }) => red), history };
+  return { draws, red: rows.map(({ red }) => red), history: rows[0]?.simulation.history ?? 0 };
 }

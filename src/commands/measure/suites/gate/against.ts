@@ -1,13 +1,13 @@
 import { fewerInAll, fisherFewer } from "../../../../lib/statistics/exact-tests.ts";
 import type { Tail } from "../../../../lib/statistics/exact-tests.ts";
 import { correctedTails } from "../../../../lib/statistics/multiple-tests.ts";
-import { totalPasses } from "../../../../lib/statistics/pass-rates.ts";
+import { rateOf, totalPasses } from "../../../../lib/statistics/pass-rates.ts";
 import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
-import { rateOf } from "./count-runs.ts";
 import type { GateRules, TestVerdict } from "./gate.ts";
 
 /** Passes of a test of two applications that were asked in turn. */
 export interface AskedPair {
+  readonly name: string;
   readonly before: Passes;
   readonly now: Passes;
   /** When it was asked again: that of before, and that of now. */
@@ -25,11 +25,11 @@ export const isDoubtful = ({ before, now }: Pick<AskedPair, "before" | "now">): 
  * a whole, half for single tests, of which only fresh runs of the new side count. What is called fixed has half the
  * level for itself.
  */
-export function judgePairs(pairs: readonly AskedPair[], { level, confirm }: GateRules) {
-  const half = level / 2;
-  const p = pairs.length === 0 ? 1 : fewerInAll(pairs);
-  const worse = correctedAmong(pairs.map((pair) => worseTail(pair, confirm)));
-  const better = correctedAmong(pairs.map(({ before, now }) => fisherFewer(now, before)));
+export function judgePairs(pairs: readonly AskedPair[], rules: GateRules) {
+  const half = rules.level / 2;
+  const p = fewerInAll(pairs);
+  const worse = correctedAmong(pairs.map((pair) => worseTail(pair, rules.confirm)));
+  const better = correctedTails(pairs.map(({ before, now }) => fisherFewer(now, before)));
   return {
     suite: {
       verdict: p <= half ? ("worse" as const) : ("no decline" as const),
@@ -40,8 +40,11 @@ export function judgePairs(pairs: readonly AskedPair[], { level, confirm }: Gate
     },
     /** In the order given; `p` is corrected for the number of tests, null if the test was not tested. */
     tests: pairs.map((pair, index) => {
-      const [p, pFixed] = [worse[index] ?? null, better[index] ?? null];
-      return { verdict: verdictOf(pair, { p, pFixed, half, confirm }), p, pFixed, limit: half };
+      const { name, before, freshBefore, now, fresh } = pair;
+      const own = worse[index] ?? null;
+      const verdict = verdictOf(pair, own, better[index] ?? 1, rules);
+      const asked = { before: totalPasses([before, freshBefore]), now, fresh };
+      return { name, verdict, ...asked, p: own, limit: half };
     }),
   };
 }
@@ -56,15 +59,12 @@ function worseTail(pair: AskedPair, confirm: number): Tail | undefined {
 
 function verdictOf(
   pair: AskedPair,
-  known: {
-    readonly p: number | null;
-    readonly pFixed: number | null;
-    readonly half: number;
-    readonly confirm: number;
-  },
+  p: number | null,
+  pFixed: number,
+  { level, confirm }: GateRules,
 ): TestVerdict["verdict"] {
   const { before, now, fresh } = pair;
-  const { p, pFixed, half, confirm } = known;
+  const half = level / 2;
   if (isDoubtful(pair)) {
     if (p !== null && p <= half) return "broken";
     if (fresh.runs > 0 && fresh.passes === fresh.runs) return "passed again";
@@ -74,7 +74,7 @@ function verdictOf(
       ? "inconclusive"
       : "varies";
   }
-  if (pFixed !== null && pFixed <= half) return "fixed";
+  if (pFixed <= half) return "fixed";
   if (now.passes === 0 && rateOf(before) === 0) return "fails as before";
   return now.passes === now.runs ? "passes" : "varies";
 }

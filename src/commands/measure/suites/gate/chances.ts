@@ -1,19 +1,17 @@
 import { seededRandom } from "../../../../lib/numbers.ts";
-import { totalPasses } from "../../../../lib/statistics/pass-rates.ts";
-import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
 import { likelyRates, suitePrior } from "../../../../lib/statistics/suite-prior.ts";
-import { passesOf } from "./count-runs.ts";
+import { rateOf } from "../../../../lib/statistics/pass-rates.ts";
 import { exitOf } from "./gate.ts";
-import type { GateInput } from "./gate.ts";
-import { drawByRates, simulateBaseline, simulateGate } from "./simulate.ts";
+import type { KnownRuns } from "./gate.ts";
+import { drawByRates, openSimulatedGate, simulateBaseline, simulateGate } from "./simulate.ts";
 import type { SimulatedSuite } from "./simulate.ts";
 
 /** A suite whose gate is to be simulated. */
-export interface PlannedSuite extends Omit<SimulatedSuite, "before" | "baselineAt" | "history"> {
+export interface PlannedSuite extends Omit<SimulatedSuite, keyof KnownRuns> {
   /** The pass rate of tests without results. */
   readonly rate: number;
   /** Undefined if one is simulated, too, with as many repeats. */
-  readonly baseline?: Pick<GateInput, "before" | "baselineAt" | "history"> | undefined;
+  readonly baseline?: KnownRuns | undefined;
 }
 
 /** What may become of an application: a test that passed, `one`, or all tests pass less often. */
@@ -31,19 +29,24 @@ export type AppChange = keyof typeof changes;
 export const changeNames = Object.keys(changes) as readonly AppChange[];
 
 /**
- * Simulates a run after a change: whether the command exits with 14, and how many runs of the history counted. The same
- * seed gives the same answer.
+ * Opens simulated runs of a suite after changes: whether the command exits with 14, and how many runs of the history
+ * count. The same seed gives the same answer.
  */
-export function simulateChange(suite: PlannedSuite, change: AppChange, seed: number) {
-  const random = seededRandom(seed);
+export function openSimulation(suite: PlannedSuite) {
   const { baseline, tests, repeat } = suite;
-  const { rates, one } = baseline ? knownRates(suite, baseline, random) : assumedRates(suite);
-  const before = () => simulateBaseline(tests, repeat, drawByRates(rates, random));
-  const compared = baseline ?? { before: before(), baselineAt: "", history: [] };
-  const now = rates.map((rate, index) => changes[change](rate, index === one));
-  const verdict = simulateGate({ ...suite, ...compared }, drawByRates(now, random));
-  const exit = exitOf(verdict, { allowRemoved: true, strict: false });
-  return { isRed: exit === "gate", history: verdict.history };
+  const known = baseline && knownRates(suite, baseline);
+  return {
+    history: known?.history ?? 0,
+    isRed(change: AppChange, seed: number): boolean {
+      const random = seededRandom(seed);
+      const { rates, one } = known ? known.draw(random) : assumedRates(suite);
+      const before = () => simulateBaseline(tests, repeat, drawByRates(rates, random));
+      const compared = baseline ?? { before: before(), baselineAt: "", history: [] };
+      const now = rates.map((rate, index) => changes[change](rate, index === one));
+      const verdict = simulateGate({ ...suite, ...compared }, drawByRates(now, random));
+      return exitOf(verdict, { allowRemoved: true, strict: false }) === "gate";
+    },
+  };
 }
 
 /** Without results: the first test always passes, so that it can change. */
@@ -51,28 +54,24 @@ function assumedRates({ tests, rate }: PlannedSuite) {
   return { rates: tests.map((_, index) => (index === 0 ? 1 : rate)), one: 0 };
 }
 
-/** Rates that the results make likely, and one of the tests that passed most often. */
-function knownRates(
-  { tests, rate }: PlannedSuite,
-  { before, history }: NonNullable<PlannedSuite["baseline"]>,
-  random: () => number,
-) {
-  const known = new Map(
-    before.map(({ name, runs }): [string, Passes] => {
-      const earlier = history.flatMap(({ tests: all }) => all.get(name) ?? []);
-      return [name, totalPasses([passesOf(runs), ...earlier])];
-    }),
-  );
-  const counts = [...known.values()];
+/** Draws rates that the results make likely, and one of the tests that passed most often. */
+function knownRates({ tests, rate, rules }: PlannedSuite, baseline: KnownRuns) {
+  const gate = openSimulatedGate({ ...baseline, tests, rules, repeat: 1 }, () => true);
+  const pairs = gate.tests.flatMap((test) => (test.kind === "pair" ? test : []));
+  const counts = pairs.map(({ before }) => before);
   const prior = suitePrior(counts.map((passes) => ({ ...passes, weight: 1 })));
-  const likely = likelyRates(counts, prior, random);
-  const rateOf = new Map([...known.keys()].map((name, index) => [name, likely[index]]));
-  const shares = tests.map(({ name }) => {
-    const { passes, runs } = known.get(name) ?? { passes: 0, runs: 1 };
-    return runs > 0 ? passes / runs : 0;
-  });
-  const most = Math.max(...shares);
-  const surest = shares.flatMap((share, index) => (share === most ? [index] : []));
-  const one = surest[Math.floor(random() * surest.length)];
-  return { rates: tests.map(({ name }) => rateOf.get(name) ?? rate), one };
+  const most = Math.max(...counts.map(rateOf));
+  const surest = pairs.filter(({ before }) => rateOf(before) === most);
+  return {
+    history: gate.history,
+    draw(random: () => number) {
+      const likely = likelyRates(counts, prior, random);
+      const rateOfTest = new Map(pairs.map(({ name }, index) => [name, likely[index]]));
+      const one = surest[Math.floor(random() * surest.length)];
+      return {
+        rates: tests.map(({ name }) => rateOfTest.get(name) ?? rate),
+        one: tests.findIndex(({ name }) => name === one?.name),
+      };
+    },
+  };
 }

@@ -2,7 +2,7 @@ import { groupBy } from "../../../../lib/collect.ts";
 import { totalPasses } from "../../../../lib/statistics/pass-rates.ts";
 import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
 import { judgedRuns } from "./match-tests.ts";
-import type { GateRun, Pair } from "./match-tests.ts";
+import type { GateRun, MatchedTest, Pair, TestNow } from "./match-tests.ts";
 
 /** A run of the same tests before the baseline, in which nothing was wrong. */
 export interface EarlierRun {
@@ -14,19 +14,34 @@ export interface EarlierRun {
   readonly tests: ReadonlyMap<string, Passes & { readonly content: string }>;
 }
 
-/** The passes of a test of the same content on both sides. */
-export interface CountedPair {
-  readonly pair: Pair;
-  readonly before: Passes;
-  /** In each run of the history. */
-  readonly earlier: readonly Passes[];
-  /** Before and in the history together. */
-  readonly known: Passes;
+/** The passes of a test now: in its planned runs, and in those that it was asked again. */
+interface CountedNow {
+  readonly name: string;
   readonly now: Passes;
   readonly fresh: Passes;
+}
+
+/** The passes of a test of the same content on both sides. */
+export interface CountedPair extends CountedNow {
+  readonly kind: "pair";
+  /** Its name in the baseline if that was another. */
+  readonly renamed: string | undefined;
+  /** In the baseline, and in each run of the history. */
+  readonly times: readonly Passes[];
+  /** At all these times together. */
+  readonly before: Passes;
   /** Are all its answers one of a cache, so that asking again tells nothing? */
   readonly countsOnce: boolean;
 }
+
+/** The passes of a test without one of its content before, and the share that it has to pass, if the suite says one. */
+export interface CountedAlone extends CountedNow {
+  readonly kind: Exclude<MatchedTest["kind"], "pair">;
+  readonly rate: number | undefined;
+}
+
+/** The passes of a test. */
+export type CountedTest = CountedPair | CountedAlone;
 
 /** Characters of an answer from which on a model that is asked twice hardly gives the same one. */
 const MIN_LENGTH = 40;
@@ -39,9 +54,6 @@ export function passesOf(runs: readonly GateRun[]): Passes {
   const judged = judgedRuns(runs);
   return { passes: judged.filter(({ status }) => status === "passed").length, runs: judged.length };
 }
-
-/** The share of passes. */
-export const rateOf = ({ passes, runs }: Passes): number => passes / runs;
 
 /** Why a run of the history tells nothing about the tests that are compared. */
 export type Refusal = "not before the baseline" | "ended with an alarm" | "other tests";
@@ -73,60 +85,58 @@ function refusalOf(
   return hasAll ? undefined : "other tests";
 }
 
-/** Counts the runs of tests; of the equal answers of a cache, each once. */
-export function countPairs(
-  pairs: readonly Pair[],
+/** Counts the runs of tests; with a cache, the equal answers of a pair once. */
+export function countTests(
+  tests: readonly MatchedTest[],
   history: readonly EarlierRun[],
-): { readonly tests: readonly CountedPair[]; readonly cached: boolean } {
-  const cached = isCacheShown(pairs);
+  cached: boolean,
+): CountedTest[] {
   const count = (runs: readonly GateRun[]) => passesOf(cached ? withoutRepeats(runs) : runs);
-  const tests = pairs.map((pair): CountedPair => {
-    const { before, now } = pair;
-    const earlier = history.flatMap(({ tests: known }) => known.get(before.name) ?? []);
-    const passesBefore = count(before.runs);
-    const fresh = cached ? now.fresh.filter((run) => !isLong(run)) : now.fresh;
+  return tests.map((test): CountedTest => {
+    const { name, planned, fresh, rate } = test.now;
+    if (test.kind !== "pair")
+      return { kind: test.kind, name, rate, now: passesOf(planned), fresh: passesOf(fresh) };
+    const { kind, before: own, renamed } = test;
+    const earlier = history.flatMap(({ tests: known }) => known.get(own.name) ?? []);
+    const times = [count(own.runs), ...earlier];
     return {
-      pair,
-      before: passesBefore,
-      earlier,
-      known: totalPasses([passesBefore, ...earlier]),
-      now: count(now.planned),
-      fresh: passesOf(fresh),
-      countsOnce: cached && hasOneLongAnswer([...now.planned, ...now.fresh]),
+      kind,
+      name,
+      renamed,
+      times,
+      before: totalPasses(times),
+      now: count(planned),
+      fresh: passesOf(cached ? fresh.filter((run) => !isLong(run)) : fresh),
+      countsOnce: cached && hasOneLongAnswer(allRuns(test.now)),
     };
   });
-  return { tests, cached };
 }
+
+/** The runs of a test now. */
+const allRuns = ({ planned, fresh }: TestNow): readonly GateRun[] => [...planned, ...fresh];
 
 /** May the answer be one of a cache? */
 const isLong = ({ answer, byModel }: GateRun): boolean => byModel && answer.length >= MIN_LENGTH;
 
+const answersIn = (runs: readonly GateRun[]): ReadonlySet<string> =>
+  new Set(judgedRuns(runs).map(({ answer }) => answer));
+
 const hasOneLongAnswer = (runs: readonly GateRun[]): boolean =>
-  new Set(
-    judgedRuns(runs)
-      .filter(isLong)
-      .map(({ answer }) => answer),
-  ).size === 1;
+  answersIn(runs.filter(isLong)).size === 1;
 
 /**
  * Whether a cache answers within a run. Controls are tests that passed in every run of both sides and were asked at
  * least twice now: most of them must have one answer now, which is another one than before.
  */
-function isCacheShown(pairs: readonly Pair[]): boolean {
-  const controls = pairs.filter(isControl);
+export function isCacheShown(pairs: readonly Pair[]): boolean {
+  const controls = pairs.filter(
+    (pair) => judgedRuns(allRuns(pair.now)).length >= 2 && hasAlwaysPassed(pair),
+  );
   return controls.filter(isFreshDraw).length > controls.length / 2;
 }
 
-/** Did a test pass in all of at least two runs now, and in all before? */
-const isControl = (pair: Pair): boolean => {
-  const { planned, fresh } = pair.now;
-  return passesOf([...planned, ...fresh]).runs >= 2 && hasAlwaysPassed(pair);
-};
-
-function hasAlwaysPassed({ before, now }: Pair): boolean {
-  const [asked, known] = [passesOf([...now.planned, ...now.fresh]), passesOf(before.runs)];
-  return rateOf(asked) === 1 && rateOf(known) === 1;
-}
+const hasAlwaysPassed = ({ before, now }: Pair): boolean =>
+  [before.runs, now.planned, now.fresh].flat().every(({ status }) => status !== "failed");
 
 /** Tests that are asked once more where all fresh answers of a test are the same long one. */
 const MAX_CONTROLS = 5;
@@ -146,9 +156,7 @@ export function controlsFor(pairs: readonly Pair[]): readonly string[] {
 
 /** One answer now that is not that of before. */
 function isFreshDraw({ before, now }: Pair): boolean {
-  const answers = (runs: readonly GateRun[]) =>
-    new Set(judgedRuns(runs).map(({ answer }) => answer));
-  const [mine, known] = [answers([...now.planned, ...now.fresh]), answers(before.runs)];
+  const [mine, known] = [answersIn(allRuns(now)), answersIn(before.runs)];
   const [answer = ""] = mine;
   return mine.size === 1 && (known.size > 1 || !known.has(answer));
 }

@@ -2,16 +2,16 @@ import { sum } from "../../../../lib/numbers.ts";
 import { mean } from "../../../../lib/statistics/averages.ts";
 import { boschlooFewer } from "../../../../lib/statistics/boschloo.ts";
 import { fallOfSuite } from "../../../../lib/statistics/differences-of-times.ts";
-import { binomial } from "../../../../lib/statistics/distributions.ts";
+import { binomialUpTo } from "../../../../lib/statistics/distributions.ts";
 import { fewerInAll } from "../../../../lib/statistics/exact-tests.ts";
-import { totalPasses } from "../../../../lib/statistics/pass-rates.ts";
+import { rateOf, totalPasses } from "../../../../lib/statistics/pass-rates.ts";
 import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
 import { runCorrelation } from "../../../../lib/statistics/run-correlation.ts";
 import { chanceOfSoFew, suitePrior } from "../../../../lib/statistics/suite-prior.ts";
-import { controlsFor, countPairs, passesOf, rateOf, sortHistory } from "./count-runs.ts";
-import type { CountedPair, EarlierRun } from "./count-runs.ts";
+import { controlsFor, countTests, isCacheShown, sortHistory } from "./count-runs.ts";
+import type { CountedAlone, CountedPair, CountedTest, EarlierRun } from "./count-runs.ts";
 import { matchTests } from "./match-tests.ts";
-import type { MatchedTest, Pair, TestBefore, TestNow } from "./match-tests.ts";
+import type { TestBefore, TestNow } from "./match-tests.ts";
 
 /** How the gate decides. */
 export interface GateRules {
@@ -21,12 +21,16 @@ export interface GateRules {
   readonly confirm: number;
 }
 
-/** What the gate judges. */
-export interface GateInput {
+/** The runs of tests before now. */
+export interface KnownRuns {
   readonly before: readonly TestBefore[];
   /** ISO date and time of the baseline. */
   readonly baselineAt: string;
   readonly history: readonly EarlierRun[];
+}
+
+/** What the gate judges. */
+export interface GateInput extends KnownRuns {
   readonly now: readonly TestNow[];
   /** Names of tests that were not to be run. */
   readonly skipped: ReadonlySet<string>;
@@ -65,98 +69,97 @@ const NEW_RATE = 0.8;
 export type GateVerdict = ReturnType<typeof judge>;
 
 /** What is said about a test. */
-export type TestVerdict = ReturnType<typeof judgePair> | ReturnType<typeof judgeAlone>;
+export type TestVerdict = GateVerdict["tests"][number];
 
 /** Judges the tests of now against a baseline. */
 export function judge(input: GateInput) {
-  const { rules, second } = input;
+  const { tests, judgeAll } = openGate(input);
+  return judgeAll(tests, input.second);
+}
+
+/**
+ * What the planned runs tell, by which tests are judged: those given, or the same ones with more fresh runs, as long as
+ * no cache is shown.
+ */
+export function openGate(input: GateInput) {
   const matched = matchTests(input.before, input.now, input.skipped);
-  const pairs = matched.tests.filter((test): test is Pair => test.kind === "pair");
-  const { used: history, refused } = sortHistory(pairs, input.history, input.baselineAt);
-  const { tests, cached } = countPairs(pairs, history);
-  const suite = judgeSuite(tests, history.length, { rules, second });
-  const evidence = evidenceOf(tests, history.length, rules, suite.verdict === "worse");
-  const counted = new Map(tests.map((test) => [test.pair.now.name, test]));
-  const verdicts = matched.tests.map((test) => {
-    const own = counted.get(test.now.name);
-    return own ? judgePair(own, evidence) : judgeAlone(test, rules);
-  });
+  const pairs = matched.tests.filter((test) => test.kind === "pair");
+  const { used, refused } = sortHistory(pairs, input.history, input.baselineAt);
+  const cached = isCacheShown(pairs);
+  const tests = countTests(matched.tests, used, cached);
+  const counted = tests.filter((test) => test.kind === "pair");
+  const suite = figuresOf(counted, used.length, input.rules);
+  const evidence = evidenceOf(counted, used.length, input.rules);
+  const judgeSuite = (second: GateInput["second"]) => {
+    if (suite.p > suite.limit) return { verdict: "no decline", ...suite } as const;
+    return { verdict: isStillLow(counted, second) ? "worse" : "worse then", ...suite } as const;
+  };
   return {
-    suite,
-    tests: verdicts,
-    removed: matched.removed,
-    cached,
-    /** Tests to ask once more, to see whether a cache answers. */
-    controls: controlsFor(pairs),
-    /** Runs of the history that were used, and why others were not. */
-    history: history.length,
-    refused,
-    /** How alike the repeats of a test are within a run. */
-    correlation: evidence.correlation,
+    tests,
+    /** Runs of the history that are used. */
+    history: used.length,
+    judgeSuite,
+    /** Whether one more fresh run of a test is due. */
+    isDue: (test: CountedTest, isWorse: boolean) => isDue(test, evidence, isWorse),
+    judgeAll(all: readonly CountedTest[], second: GateInput["second"]) {
+      const found = judgeSuite(second);
+      const isWorse = found.verdict === "worse";
+      return {
+        suite: found,
+        tests: all.map((test) =>
+          test.kind === "pair" ? judgePair(test, evidence, isWorse) : judgeAlone(test, evidence),
+        ),
+        removed: matched.removed,
+        cached,
+        /** Tests to ask once more, to see whether a cache answers. */
+        controls: controlsFor(pairs),
+        /** Runs of the history that were used, and why others were not. */
+        history: used.length,
+        refused,
+        /** How alike the repeats of a test are within a run. */
+        correlation: evidence.correlation,
+      };
+    },
   };
 }
 
-/** Compares all planned runs with those before: whether the suite is worse, and still was when asked once more. */
-function judgeSuite(
-  tests: readonly CountedPair[],
-  history: number,
-  { rules, second }: Pick<GateInput, "rules" | "second">,
-) {
-  const passes = tests.map(({ known, now }) => ({ before: known, now }));
-  const exact = tests.length === 0 ? 1 : fewerInAll(passes);
-  const pTime = history > 0 ? fallOfSuite(timesOf(tests, history), tests) : undefined;
-  const p = Math.max(exact, pTime ?? 0);
-  const limit = history > 0 ? rules.level / 2 : rules.level;
-  const found = {
-    p,
+/** All planned runs beside those before, and the chance of so few passes. */
+function figuresOf(tests: readonly CountedPair[], history: number, { level }: GateRules) {
+  const times = Array.from({ length: history + 1 }, (_, time) =>
+    totalPasses(tests.flatMap((test) => test.times[time] ?? [])),
+  );
+  const pTime = history > 0 ? fallOfSuite(times, tests) : undefined;
+  return {
+    p: Math.max(fewerInAll(tests), pTime ?? 0),
     pTime,
-    limit,
+    limit: history > 0 ? level / 2 : level,
     /** All runs of the tests that are compared. */
-    before: totalPasses(tests.map(({ known }) => known)),
-    now: totalPasses(tests.map((test) => test.now)),
+    before: totalPasses(tests.map(({ before }) => before)),
+    now: totalPasses(tests.map(({ now }) => now)),
   };
-  if (tests.length === 0 || p > limit) return { verdict: "no decline", ...found } as const;
-  return { verdict: isStillLow(tests, second) ? "worse" : "worse then", ...found } as const;
 }
-
-/** The passes of all tests together in each run of the history and in the baseline. */
-const timesOf = (tests: readonly CountedPair[], history: number): readonly Passes[] => [
-  ...Array.from({ length: history }, (_, run) =>
-    totalPasses(tests.flatMap(({ earlier }) => earlier[run] ?? [])),
-  ),
-  totalPasses(tests.map(({ before }) => before)),
-];
 
 /** Is at least half of the fall there in the second look, too? Yes if it was not taken. */
 function isStillLow(tests: readonly CountedPair[], second: GateInput["second"]): boolean {
-  const again = tests.flatMap(({ pair }) => second?.get(pair.now.name) ?? []).map(rateOf);
-  const [before, now] = [
-    tests.map(({ known }) => rateOf(known)),
-    tests.map((each) => rateOf(each.now)),
-  ];
-  return (
-    again.length === 0 || sum(again) / again.length <= ((mean(before) ?? 0) + (mean(now) ?? 0)) / 2
-  );
+  const meanRate = (all: readonly Passes[]) => mean(all.map(rateOf)) ?? 0;
+  const again = tests.flatMap(({ name }) => second?.get(name) ?? []);
+  const rates = [tests.map(({ before }) => before), tests.map(({ now }) => now)].map(meanRate);
+  return again.length === 0 || meanRate(again) <= sum(rates) / 2;
 }
 
 /** What the tests of a suite tell about each other. */
-function evidenceOf(
-  tests: readonly CountedPair[],
-  history: number,
-  rules: GateRules,
-  isWorse: boolean,
-) {
-  const correlation =
-    history > 0 ? runCorrelation(tests.map(({ before, earlier }) => [before, ...earlier])) : 0;
-  /** Runs now that tell as much as if they were independent. */
+function evidenceOf(tests: readonly CountedPair[], history: number, rules: GateRules) {
+  const correlation = history > 0 ? runCorrelation(tests.map(({ times }) => times)) : 0;
+  /** Runs of which so many share a time, as many as tell the same if they were independent. */
+  const independent = (runs: number, repeats: number) =>
+    Math.max(1, Math.floor(runs / (1 + (repeats - 1) * correlation)));
   const effective = ({ passes, runs }: Passes): Passes => {
-    const count = Math.max(1, Math.floor(runs / (1 + (runs - 1) * correlation)));
+    const count = independent(runs, runs);
     return { passes: Math.ceil((passes * count) / runs), runs: count };
   };
-  const effectiveBefore = ({ known }: CountedPair): Passes => {
-    const repeats = known.runs / (history + 1);
-    const runs = Math.max(1, Math.floor(known.runs / (1 + (repeats - 1) * correlation)));
-    return { passes: Math.round((known.passes * runs) / known.runs), runs };
+  const effectiveBefore = ({ before: { passes, runs } }: CountedPair): Passes => {
+    const count = independent(runs, runs / (history + 1));
+    return { passes: Math.round((passes * count) / runs), runs: count };
   };
   const prior = suitePrior(
     tests.map((test) =>
@@ -165,14 +168,13 @@ function evidenceOf(
         : { ...totalPasses([test.before, test.now]), weight: weightOf(test) },
     ),
   );
-  const passing = tests.filter(({ known }) => known.passes > 0).length;
+  const passing = tests.filter(({ before }) => before.passes > 0).length;
   return {
     correlation,
     rules,
-    isWorse,
     effective,
     effectiveBefore,
-    risers: tests.filter(({ known, now }) => rateOf(now) > rateOf(known)).length,
+    risers: tests.filter(({ before, now }) => rateOf(now) > rateOf(before)).length,
     /** How many tests of this suite show so few passes without a change. */
     expected: (before: Passes, now: Passes) => passing * chanceOfSoFew(before, now, prior),
   };
@@ -186,19 +188,50 @@ function weightOf({ before, now }: CountedPair): number {
 
 type Evidence = ReturnType<typeof evidenceOf>;
 
+/** Does a test pass less often than before? */
+const isCandidate = ({ before, now }: CountedPair): boolean => rateOf(now) < rateOf(before);
+
+/** Whether one more fresh run is due: of a test that passes less often, or of a new one that missed. */
+function isDue(test: CountedTest, evidence: Evidence, isWorse: boolean): boolean {
+  const { now, fresh } = test;
+  const { rules, effective, expected } = evidence;
+  const { level, confirm } = rules;
+  if (test.kind !== "pair")
+    return test.kind !== "not judged" && now.passes < now.runs && fresh.runs < confirm;
+  if (!isCandidate(test) || confirm === 0 || test.countsOnce) return false;
+  const { known, limit, all, isDead } = fallOf(test, evidence);
+  const most = mostFresh(rules);
+  const pWith = (runs: number) => boschlooFewer(known, effective({ passes: all.passes, runs }));
+  /** Can p still reach its limit if the rest up to so many fresh runs misses? */
+  const canReach = (freshRuns: number) => pWith(now.runs + freshRuns) <= limit;
+  if (fresh.runs < confirm) return canReach(confirm) || isDead;
+  if (fresh.runs >= most || all.passes > 0 || isWorse || !canReach(most)) return false;
+  const expectedDead = expected(known, effective({ passes: 0, runs: now.runs + confirm }));
+  return pWith(all.runs) > limit || expectedDead > level / 10;
+}
+
+/** The effective runs before of a test that passes less often, the limit of its p, and all its runs now. */
+function fallOf(test: CountedPair, { effectiveBefore, rules }: Evidence) {
+  const known = effectiveBefore(test);
+  const all = totalPasses([test.now, test.fresh]);
+  const hadAll = known.passes === known.runs;
+  const isDead = hadAll && all.passes === 0;
+  return { known, limit: limitOf(known.runs, rules), all, hadAll, isDead };
+}
+
 /** The verdict on a test that was judged before with the same content. */
-function judgePair(test: CountedPair, evidence: Evidence) {
-  const { pair, known, now, fresh } = test;
-  const of = { name: pair.now.name, renamed: pair.renamed, counts: { before: known, now, fresh } };
-  return rateOf(now) < rateOf(known)
-    ? { ...of, ...judgeCandidate(test, evidence) }
-    : { ...of, ...judgeRiser(test, evidence) };
+function judgePair(test: CountedPair, evidence: Evidence, isWorse: boolean) {
+  const { name, renamed, before, now, fresh } = test;
+  const found = isCandidate(test)
+    ? judgeCandidate(test, evidence, isWorse)
+    : judgeRiser(test, evidence);
+  return { name, renamed, counts: { before, now, fresh }, ...found };
 }
 
 /** The verdict on a test that passes as often as before, or more often. */
 function judgeRiser(test: CountedPair, { effective, effectiveBefore, risers, rules }: Evidence) {
-  const { known, now } = test;
-  const isMore = rateOf(now) > rateOf(known);
+  const { before, now } = test;
+  const isMore = rateOf(now) > rateOf(before);
   const tail = () => boschlooFewer(effective(now), effectiveBefore(test));
   const pFixed = isMore ? Math.min(1, tail() * risers) : undefined;
   if (now.passes === 0) return { verdict: "fails as before", pFixed } as const;
@@ -207,32 +240,16 @@ function judgeRiser(test: CountedPair, { effective, effectiveBefore, risers, rul
 }
 
 /** The verdict on a test that passes less often, and whether one more fresh run of it is due. */
-function judgeCandidate(test: CountedPair, evidence: Evidence) {
-  const { known, now, fresh, countsOnce } = test;
-  const { effective, effectiveBefore, expected, isWorse, rules } = evidence;
+function judgeCandidate(test: CountedPair, evidence: Evidence, isWorse: boolean) {
+  const { before, now, fresh } = test;
+  const { effective, expected, rules } = evidence;
   const { level, confirm } = rules;
-  const most = mostFresh(rules);
-  const before = effectiveBefore(test);
-  const all = totalPasses([now, fresh]);
-  const limit = limitOf(before.runs, rules);
-  const pWith = (passes: Passes) => boschlooFewer(before, effective(passes));
-  const eWith = (passes: Passes) => expected(before, effective(passes));
-  const [p, e] = [pWith(all), eWith(all)];
-  const isStill = fresh.runs === 0 || rateOf(fresh) <= (rateOf(known) + rateOf(now)) / 2;
-  const hadAll = before.passes === before.runs;
-  const isDead = hadAll && all.passes === 0;
-  const missedAll = hadAll && fresh.passes === 0 && fresh.runs >= most;
-
-  /** Can p still reach its limit if the rest up to so many fresh runs misses? */
-  const canReach = (freshRuns: number) =>
-    pWith({ passes: all.passes, runs: now.runs + freshRuns }) <= limit;
-  const isClear = () => p <= limit && eWith({ passes: 0, runs: now.runs + confirm }) <= level / 10;
-  const matters = () => all.passes === 0 && !isWorse && canReach(most) && !isClear();
-  const isAsked =
-    confirm > 0 &&
-    !countsOnce &&
-    (fresh.runs < confirm ? canReach(confirm) || isDead : fresh.runs < most && matters());
-
+  const { known, limit, all, hadAll, isDead } = fallOf(test, evidence);
+  const p = boschlooFewer(known, effective(all));
+  const e = expected(known, effective(all));
+  const isStill = fresh.runs === 0 || rateOf(fresh) <= (rateOf(before) + rateOf(now)) / 2;
+  const missedAll = hadAll && fresh.passes === 0 && fresh.runs >= mostFresh(rules);
+  const isAsked = isDue(test, evidence, isWorse);
   const isRare = isWorse || e <= level / 2 || (missedAll && e <= 1.5 * level);
   const isDoubt = (e <= level && p <= 2 * level) || (isDead && e <= 10 * level) || isAsked;
   const verdict = () => {
@@ -245,43 +262,46 @@ function judgeCandidate(test: CountedPair, evidence: Evidence) {
 }
 
 /** The verdict on a test without one of its content before: by its own rate. It is asked again after a miss. */
-function judgeAlone({ kind, now }: MatchedTest, { level, confirm }: GateRules) {
-  const { name, planned, fresh, rate = NEW_RATE } = now;
-  if (kind === "not judged") return { name, verdict: "not judged" } as const;
-  const { passes, runs } = passesOf([...planned, ...fresh]);
-  const tails = Array.from({ length: passes + 1 }, (_, count) => binomial(runs, count, rate));
-  const p = Math.min(1, sum(tails));
-  const [asked, again] = [passesOf(planned), passesOf(fresh)];
-  const isAsked = asked.passes < asked.runs && again.runs < confirm;
-  const verdict = kind === "edited" ? "edited" : "new";
-  return { name, verdict, p, fails: p <= level, isAsked } as const;
+function judgeAlone(test: CountedAlone, evidence: Evidence) {
+  const { name, kind, now, fresh, rate = NEW_RATE } = test;
+  if (kind === "not judged") return { name, verdict: kind } as const;
+  const { passes, runs } = totalPasses([now, fresh]);
+  const p = binomialUpTo(runs, passes, rate);
+  const isAsked = isDue(test, evidence, false);
+  return { name, verdict: kind, p, fails: p <= evidence.rules.level, isAsked } as const;
+}
+
+/** What is said about a suite or a test. */
+interface Judged {
+  readonly verdict: string;
+  readonly fails?: boolean;
 }
 
 /** Whether a test makes a comparison red. */
-export const isRedTest = (
-  test: { readonly verdict: string; readonly fails?: boolean },
-  strict: boolean,
-): boolean =>
-  test.verdict === "broken" ||
-  test.verdict === "fails" ||
-  test.fails === true ||
-  (strict && test.verdict === "inconclusive");
+export const isRedTest = ({ verdict, fails = false }: Judged, strict: boolean): boolean =>
+  fails || ["broken", "fails"].includes(verdict) || (strict && verdict === "inconclusive");
 
 /** Whether a suite makes a comparison red. */
-export const isRedSuite = ({ verdict }: { readonly verdict: string }, strict: boolean): boolean =>
+export const isRedSuite = ({ verdict }: Judged, strict: boolean): boolean =>
   verdict === "worse" || (strict && verdict === "inconclusive");
 
 /** What decides about the exit of a comparison. */
-interface Judged {
-  readonly suite: { readonly verdict: string };
-  readonly tests: readonly { readonly verdict: string; readonly fails?: boolean }[];
+interface JudgedSuite {
+  readonly suite: Judged;
+  readonly tests: readonly Judged[];
   readonly removed: readonly string[];
+}
+
+/** Whether removed tests are no failure, and inconclusive ones are one. */
+export interface ExitFlags {
+  readonly allowRemoved: boolean;
+  readonly strict: boolean;
 }
 
 /** The exit of a comparison: red, or not whole; undefined if nothing is wrong. */
 export function exitOf(
-  { suite, tests, removed }: Judged,
-  { allowRemoved, strict }: { readonly allowRemoved: boolean; readonly strict: boolean },
+  { suite, tests, removed }: JudgedSuite,
+  { allowRemoved, strict }: ExitFlags,
 ): "gate" | "partial" | undefined {
   const lacks = removed.length > 0 && !allowRemoved;
   if (isRedSuite(suite, strict) || lacks || tests.some((test) => isRedTest(test, strict)))

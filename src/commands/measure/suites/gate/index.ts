@@ -1,6 +1,6 @@
 export { isDoubtful, judgePairs } from "./against.ts";
 export type { AskedPair } from "./against.ts";
-export { changeNames, simulateChange } from "./chances.ts";
+export { changeNames, openSimulation } from "./chances.ts";
 export type { AppChange, PlannedSuite } from "./chances.ts";
 export { MIN_HISTORY } from "./count-runs.ts";
 export type { EarlierRun } from "./count-runs.ts";
@@ -14,5 +14,12 @@ export {
   secondLookRuns,
   usualRules,
 } from "./gate.ts";
-export type { GateInput, GateRules, GateVerdict, TestVerdict } from "./gate.ts";
+export type {
+  ExitFlags,
+  GateInput,
+  GateRules,
+  GateVerdict,
+  KnownRuns,
+  TestVerdict,
+} from "./gate.ts";
 export type { GateRun, TestBefore, TestNow } from "./match-tests.ts";

@@ -1,14 +1,18 @@
 import type { Passes } from "../../../../lib/statistics/pass-rates.ts";
-import { judge, secondLookRuns } from "./gate.ts";
-import type { GateInput, GateVerdict } from "./gate.ts";
+import { openGate, secondLookRuns } from "./gate.ts";
+import type { GateRules, GateVerdict, KnownRuns } from "./gate.ts";
 import type { GateRun, TestBefore, TestNow } from "./match-tests.ts";
 
+/** A test as it is simulated. */
+export interface SimulatedTest extends Pick<TestNow, "name" | "content" | "rate"> {
+  /** How often it is planned, if it says so itself. */
+  readonly repeat?: number | undefined;
+}
+
 /** What a suite is compared with, and how it is run now. */
-export interface SimulatedSuite extends Pick<
-  GateInput,
-  "before" | "baselineAt" | "history" | "rules"
-> {
-  readonly tests: readonly Pick<TestNow, "name" | "content" | "rate">[];
+export interface SimulatedSuite extends KnownRuns {
+  readonly rules: GateRules;
+  readonly tests: readonly SimulatedTest[];
   /** How often each test is planned. */
   readonly repeat: number;
 }
@@ -25,14 +29,18 @@ export const drawByRates =
   (test) =>
     random() < (rates[test] ?? 0);
 
-/** Runs tests as a baseline, in rounds: each test once, then again. */
-export function simulateBaseline(
-  tests: readonly Pick<TestBefore, "name" | "content">[],
+/** Runs tests as a baseline. */
+export const simulateBaseline = (
+  tests: readonly SimulatedTest[],
   repeat: number,
   draw: Draw,
-): TestBefore[] {
-  const runs = inRounds(tests.length, repeat, draw);
-  return tests.map(({ name, content }, index) => ({ name, content, runs: runs[index] ?? [] }));
+): TestBefore[] => inRounds(tests, repeat, draw);
+
+/** Opens the gate of a suite whose planned runs are drawn. */
+export function openSimulatedGate(suite: SimulatedSuite, draw: Draw) {
+  const played = inRounds(suite.tests, suite.repeat, draw);
+  const now = played.map(({ runs: planned, ...test }) => ({ ...test, planned, fresh: [] }));
+  return openGate({ ...suite, now, skipped: new Set() });
 }
 
 /**
@@ -40,53 +48,55 @@ export function simulateBaseline(
  * simulated: they are taken as short, so that no cache is seen.
  */
 export function simulateGate(suite: SimulatedSuite, draw: Draw): GateVerdict {
-  const { tests, repeat, rules } = suite;
-  const planned = inRounds(tests.length, repeat, draw);
-  const fresh = tests.map((): GateRun[] => []);
-  /** Runs of the second look that are not fresh runs of a candidate. */
-  const extra = tests.map((): GateRun[] => []);
-  const ask = (test: number, runs: GateRun[][]) => {
-    const asked = repeat + (fresh[test]?.length ?? 0) + (extra[test]?.length ?? 0);
-    runs[test]?.push(runOf(draw(test, asked)));
-  };
+  const gate = openSimulatedGate(suite, draw);
+  const asked = gate.tests.map((test) => ({
+    test,
+    /** Whether its fresh runs pass. */
+    fresh: [] as boolean[],
+    /** Those of the second look that are not fresh runs of a candidate. */
+    extra: [] as boolean[],
+  }));
+  type Asked = (typeof asked)[number];
+  const next = ({ test, fresh, extra }: Asked, index: number) =>
+    draw(index, test.now.runs + fresh.length + extra.length);
+  const counted = ({ test, fresh }: Asked) => ({ ...test, fresh: passesIn(fresh) });
 
   /** Asks tests again, in rounds, until no run of any is due. */
-  const judgeInRounds = (second?: ReadonlyMap<string, Passes>): GateVerdict => {
-    for (;;) {
-      const now = tests.map((test, index) => ({
-        ...test,
-        planned: planned[index] ?? [],
-        fresh: fresh[index] ?? [],
-      }));
-      const verdict = judge({ ...suite, now, skipped: new Set(), second });
-      const due = tests.flatMap((_, index) => {
-        const test = verdict.tests[index];
-        return test && "isAsked" in test && test.isAsked ? [index] : [];
-      });
-      if (due.length === 0) return verdict;
-      for (const test of due) ask(test, fresh);
+  const askInRounds = (isWorse: boolean) => {
+    let due = [...asked.entries()];
+    while (due.length > 0) {
+      due = due.filter(([, each]) => gate.isDue(counted(each), isWorse));
+      for (const [index, each] of due) each.fresh.push(next(each, index));
     }
   };
 
-  const first = judgeInRounds();
-  if (first.suite.verdict !== "worse" || rules.confirm === 0) return first;
-  const again = secondLookRuns(repeat);
-  const second = tests.map(({ name }, test) => {
-    for (let run = fresh[test]?.length ?? 0; run < again; run++) ask(test, extra);
-    const runs = [...(fresh[test] ?? []), ...(extra[test] ?? [])].slice(0, again);
-    return [name, { passes: runs.filter((run) => run === passed).length, runs: again }] as const;
-  });
-  return judgeInRounds(new Map(second));
+  const isWorse = gate.judgeSuite(undefined).verdict === "worse";
+  askInRounds(isWorse);
+  if (!isWorse || suite.rules.confirm === 0) return gate.judgeAll(asked.map(counted), undefined);
+  const second = new Map<string, Passes>();
+  for (const [index, each] of asked.entries()) {
+    const again = secondLookRuns(each.test.now.runs);
+    while (each.fresh.length + each.extra.length < again) each.extra.push(next(each, index));
+    second.set(each.test.name, passesIn([...each.fresh, ...each.extra].slice(0, again)));
+  }
+  askInRounds(gate.judgeSuite(second).verdict === "worse");
+  return gate.judgeAll(asked.map(counted), second);
 }
 
-const passed: GateRun = { status: "passed", answer: "", byModel: false };
-const failed: GateRun = { status: "failed", answer: "", byModel: false };
-const runOf = (passes: boolean): GateRun => (passes ? passed : failed);
+const passesIn = (runs: readonly boolean[]): Passes => ({
+  passes: runs.filter(Boolean).length,
+  runs: runs.length,
+});
 
-/** The runs of each test: all tests once, then all of them again. */
-function inRounds(tests: number, repeat: number, draw: Draw): GateRun[][] {
-  const runs = Array.from({ length: tests }, (): GateRun[] => []);
-  for (let run = 0; run < repeat; run++)
-    for (const [test, own] of runs.entries()) own.push(runOf(draw(test, run)));
-  return runs;
+const passed: GateRun = { status: "passed", answer: "", byModel: false };
+const failed: GateRun = { ...passed, status: "failed" };
+
+/** Tests with their runs: all of them once, then those again that are planned more often. */
+function inRounds(tests: readonly SimulatedTest[], repeat: number, draw: Draw) {
+  const all = tests.map((test) => ({ ...test, runs: [] as GateRun[] }));
+  const most = Math.max(0, ...tests.map((test) => test.repeat ?? repeat));
+  for (let run = 0; run < most; run++)
+    for (const [index, test] of all.entries())
+      if (run < (test.repeat ?? repeat)) test.runs.push(draw(index, run) ? passed : failed);
+  return all;
 }
