@@ -1,6 +1,6 @@
 /** What is said about tests that are compared with another application, or with an earlier run. */
 import { describe, expect, test } from "vitest";
-import { storedRun } from "../../../src/commands/measure/suites/answers/index.ts";
+import { storedRun, storedSelection } from "../../../src/commands/measure/suites/answers/index.ts";
 import type { TestRun } from "../../../src/commands/measure/suites/answers/index.ts";
 import {
   compareAsked,
@@ -91,17 +91,19 @@ const baselineOf = (tests: readonly TestResult[]) => ({
   file: "before.json",
   sha256: "0",
   at: new Date("2026-11-28"),
-  server: "",
   serverVersion: null,
+  selection: storedSelection({}),
   tests,
+  old: undefined,
   history: [],
+  edited: [],
 });
 
 /** Compares tests with a baseline of which some were not to be run. */
 const compare = (now: readonly TestResult[], before: readonly TestResult[], isMerge = false) =>
   comparedWithBaseline(
-    { tests: now, baseline: baselineOf(before), skipped: new Set(["skipped"]), rules, suites: [] },
-    { isMerge },
+    { tests: now, baseline: baselineOf(before), skipped: new Set(["skipped"]), rules },
+    isMerge,
   );
 
 test("a suite is worse that falls a little everywhere, though no test is broken", () => {

@@ -1,5 +1,6 @@
 /** The gate of `wf test run --baseline` at its default flags, by the program; long/suite-gate.test.ts has more of it. */
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { gateRates } from "../../lib/gate-apps.ts";
 import { gateSession } from "../../lib/gate-session.ts";
@@ -119,6 +120,30 @@ test("a history is used up to the baseline, without alarms, and what is refused 
   });
   const early = await session.judged("good", ["--baseline", "first.json", ...kept]);
   expect(early.comparison.history.used).toBe(0);
+  // A plan reads both in the same way.
+  const planned = async (baseline: string) => {
+    const files = ["--baseline", session.at(baseline), "--history", session.at("history")];
+    const line = ["wf", "test", "plan", session.at("suite.yaml"), ...files, "-o", "json"];
+    const { out } = await cli(line, { elapsed: () => 0 });
+    return (JSON.parse(out) as { readonly history: number }).history;
+  };
+  expect([await planned("before.json"), await planned("first.json")]).toEqual([5, 0]);
+  // Results of another application, and of another server.
+  for (const [from, to] of [
+    ['"app":"good"', '"app":"other"'],
+    ['"server":"', '"server":"https://other.example/'],
+  ] as const) {
+    const names = await readdir(session.at("history"));
+    const texts = new Map<string, string>();
+    for (const name of names) {
+      const path = join(session.at("history"), name);
+      texts.set(path, await readFile(path, "utf8"));
+      await writeFile(path, (texts.get(path) ?? "").replaceAll(from, to));
+    }
+    const now = await session.judged("good", ["--baseline", "before.json", ...kept]);
+    expect([now.comparison.history.used, await planned("before.json")]).toEqual([0, 0]);
+    for (const [path, text] of texts) await writeFile(path, text);
+  }
   await session.stop();
 });
 

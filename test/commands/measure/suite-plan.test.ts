@@ -12,15 +12,21 @@ const suite = (more: object = {}) =>
     name: "S",
     tests: names.map((name) => ({ name, query: name, expect: ['text is "x"'], ...more })),
   });
-const saved = (passes: Readonly<Record<string, readonly boolean[]>>, more: object = {}) =>
+const saved = (
+  passes: Readonly<Record<string, readonly boolean[]>>,
+  more: (name: string) => object = () => ({}),
+) =>
   JSON.stringify({
     wf_test: 1,
-    ...more,
     tests: Object.entries(passes).map(([name, runs]) => ({
       name: `S: ${name}`,
       path: "suite.yaml",
       test: name,
-      results: runs.map((passed) => ({ status: passed ? "passed" : "failed", checks: [] })),
+      results: runs.map((passed) => ({
+        status: passed ? "passed" : "failed",
+        checks: [],
+        ...more(name),
+      })),
     })),
   });
 const five = [true, true, true, true, true];
@@ -28,20 +34,17 @@ await write(folder, {
   "suite.yaml": suite(),
   "skipped.yaml": suite({ skip: true }),
   "sure.json": saved({ a: five, b: five }),
-  "dated.json": saved({ a: five, b: five }, { at: "2026-11-07T12:00:00.000Z" }),
-  ...Object.fromEntries(
-    Array.from({ length: 8 }, (_, index) => [
-      `history/2026-11-0${index + 1}T10-00-00.000Z-00000000000${index}.json`,
-      saved(
-        { a: five, b: five },
-        {
-          at: `2026-11-0${index + 1}T10:00:00.000Z`,
-          comparison: { alarm: index === 3 },
-        },
-      ),
-    ]),
-  ),
   "never.json": saved({ a: [false], b: [false] }),
+  "repeated.yaml": suite({ repeat: 3 }),
+  "only.yaml": JSON.stringify({
+    name: "S",
+    tests: names.map((name, index) => ({ name, query: name, only: index === 0 })),
+  }),
+  // They met the expectations of then.
+  "edited.json": saved({ a: five, b: five }, (name) => ({
+    content: "other",
+    turns: [{ query: name, inputs: {}, answer: "y", end: { status: "succeeded" } }],
+  })),
 });
 
 /** With a clock that stands still, unless the world has another. */
@@ -101,15 +104,19 @@ test("a baseline of five passes each: a dead test is found", async () => {
   expect(repeats[0]?.chances["none"]?.rate).toBeLessThan(0.1);
 });
 
-// Of eight runs, one was after the baseline, and one ended with an alarm. A baseline without a time has none before it.
-test.each([
-  ["dated.json", 6],
-  ["sure.json", 0],
-])("the history of %s: %i runs", async (baseline, count) => {
-  const line = `suite.yaml --baseline ${baseline} --history ${join(folder, "history")}`;
-  const { history, repeats } = await planned(line);
-  expect(history).toBe(count);
-  expect(repeats[0]?.chances["dead"]?.rate).toBe(1);
+test("expectations that were edited since judge the stored answers again, which never met them", async () => {
+  const { repeats } = await planned("suite.yaml --baseline edited.json");
+  expect(repeats[0]?.chances).toMatchObject({ dead: { rate: 0 }, none: { rate: 0 } });
+});
+
+test("a test that says how often it runs is planned so often", async () => {
+  const { repeats } = await planned("repeated.yaml --rate 1 --repeat 2");
+  expect(repeats[0]?.runs).toBe(2 * 3);
+});
+
+test("tests of which the suite runs only some", async () => {
+  const { tests } = await planned("only.yaml --rate 1 --repeat 1");
+  expect(tests).toBe(1);
 });
 
 rareTest("without --repeat: five repeats, and the lowest that finds each change", async () => {

@@ -2,7 +2,7 @@ import type { CliError } from "../../../errors.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { LiveItems, ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
-import type { TestRun } from "./answers/index.ts";
+import type { TestRun, TestSelection } from "./answers/index.ts";
 import { doubtfulTests } from "./comparison.ts";
 import { gateInput, missingLooks } from "./gate-input.ts";
 import type { Compared } from "./gate-input.ts";
@@ -36,6 +36,8 @@ interface Due {
 export interface AskingAgain {
   readonly plan: RunPlan;
   readonly ask: Ask;
+  /** Names and budgets of the suites. */
+  readonly suites: TestSelection["suites"];
   readonly context: Context;
 }
 
@@ -62,7 +64,7 @@ export async function* askAgain(
     const tests = testResults(runs.filter((run) => !isExcused(run, now)));
     const due = nextDue({ ...compared, tests }, looks);
     if (!due) break;
-    if (overBudget(tests, { suites: compared.suites }).length > 0) {
+    if (overBudget(tests, asking).length > 0) {
       await context.notice("nothing is asked again: the budget of a suite is used up");
       break;
     }

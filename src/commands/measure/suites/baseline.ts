@@ -1,46 +1,36 @@
 import { join } from "node:path";
 import { openJournal } from "../../../lib/journal.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { storedRun } from "./answers/index.ts";
 import type { TestResult } from "./runs/index.ts";
+import type { resultParams } from "./command.ts";
 import { historyOf, readSavedResults } from "./saved-results.ts";
 import type { DatedResults } from "./saved-results.ts";
 
 /** Results of an earlier run that tests are compared with, and what is known of the time before it. */
-export type Baseline = Awaited<ReturnType<typeof openBaseline>>;
+export type Baseline = NonNullable<Awaited<ReturnType<typeof readCompared>>["baseline"]>;
 
 /** Results of a history, as far as comparisons and charts need them. */
 export type HistoryRun = ReturnType<typeof historyRun>;
 
-/** Reads a baseline. Throws `usage` for a file that has no results. */
-export async function openBaseline(
-  file: string,
-  history: readonly HistoryRun[],
-  { host }: Pick<Context, "host">,
+/**
+ * Reads what --baseline and --history name; the runs of the history in the order of time. Throws `usage` for a baseline
+ * without results.
+ */
+export async function readCompared(
+  { baseline: file, history: directory }: Pick<Input<typeof resultParams>, "baseline" | "history">,
+  context: Context,
 ) {
-  const { tests, sha256, at, selection, serverVersion } = await readSavedResults(
-    "--baseline ",
-    file,
-    host,
-  );
-  return {
-    file,
-    sha256,
-    /** When its tests ended; undefined if it does not say. */
-    at,
-    server: selection.server,
-    serverVersion,
-    tests,
-    history,
-  };
-}
-
-/** Reads the runs of a directory of --history, one after the other, in the order of time. */
-export async function readHistory(directory: string, context: Context): Promise<HistoryRun[]> {
-  const runs: HistoryRun[] = [];
-  for await (const results of historyOf(directory, context)) runs.push(historyRun(results));
-  return runs;
+  const history: HistoryRun[] = [];
+  if (directory !== undefined)
+    for await (const results of historyOf(directory, context)) history.push(historyRun(results));
+  if (file === undefined) return { history };
+  const { data: _, ...saved } = await readSavedResults("--baseline ", file, context.host);
+  /** Tests whose expectations were edited since, so that their stored answers were judged again. */
+  const edited: readonly string[] = [];
+  return { history, baseline: { ...saved, history, edited } };
 }
 
 /** Without answers and what they were checked with: these are most of a file. */
@@ -55,7 +45,6 @@ function historyRun({ at, sha256, selection, data, tests }: DatedResults) {
   return {
     at,
     sha256,
-    server: selection.server,
     selection,
     /** Whether its own comparison found something wrong. */
     alarmed: valueAt(data, "comparison.alarm") === true,

@@ -70,10 +70,7 @@ const blank = {
 };
 
 /** Compares tests with a baseline. Of a merge, nothing can be asked again: a second look that is due is inconclusive. */
-export function comparedWithBaseline(
-  compared: Compared,
-  { isMerge = false }: { readonly isMerge?: boolean | undefined } = {},
-): SuiteComparison {
+export function comparedWithBaseline(compared: Compared, isMerge = false): SuiteComparison {
   const input = gateInput(compared);
   const found = judge(input);
   const { verdict, p, limit, before, now } = found.suite;

@@ -9,13 +9,13 @@ import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../../wf/expect/index.ts";
 import { judgeNotes } from "./answers/index.ts";
 import type { TestSelection } from "./answers/index.ts";
-import { openLooks, openBaseline, readHistory } from "./baseline.ts";
+import { openLooks, readCompared } from "./baseline.ts";
 import type { Baseline } from "./baseline.ts";
 import type { resultParams } from "./command.ts";
 import { compareAsked, comparedWithBaseline } from "./comparison.ts";
 import type { SuiteComparison } from "./comparison.ts";
-import type { Compared } from "./gate-input.ts";
 import { exitOf, isRedSuite, isRedTest, usualRules } from "./gate/index.ts";
+import type { GateRules } from "./gate/index.ts";
 import { junitSuitesOf, REMOVED } from "./junit-report.ts";
 import { overBudget, quarantined, testNameOf } from "./runs/index.ts";
 import type { SuiteOutcome, TestResult } from "./runs/index.ts";
@@ -28,16 +28,13 @@ type ResultInput = Input<typeof resultParams>;
 
 /** How a run with these flags decides: all shards together have the level. */
 export const gateRulesOf = (
-  { shard, confirm, suites }: TestSelection,
+  { shard, confirm }: TestSelection,
   { level = usualRules.level }: Pick<ResultInput, "level">,
-): Pick<Compared, "rules" | "suites"> => ({
-  rules: { level: level / (shard?.count ?? 1), confirm: confirm ?? 0 },
-  suites,
-});
+): GateRules => ({ level: level / (shard?.count ?? 1), confirm: confirm ?? 0 });
 
 /** What a run ended with, and the baseline as it is compared with. */
 interface ConcludedOutcome extends SuiteOutcome {
-  readonly before?: (Baseline & { readonly edited?: readonly string[] }) | undefined;
+  readonly before?: Baseline | undefined;
   readonly serverVersion?: string | null | undefined;
   /** When the answers were given (default: now). */
   readonly at?: Date | undefined;
@@ -49,9 +46,7 @@ interface ConcludedOutcome extends SuiteOutcome {
 export async function prepareConclusion(input: ResultInput, context: Context) {
   const { save, junit, history: directory } = input;
   const { host } = context;
-  const history = directory === undefined ? [] : await readHistory(directory, context);
-  const baseline =
-    input.baseline === undefined ? undefined : await openBaseline(input.baseline, history, context);
+  const { history, baseline } = await readCompared(input, context);
   const looks = baseline && (await openLooks(baseline, directory !== undefined, context));
   if (!context.options.dryRun) {
     await prepareOutputs({ save, junit }, host);
@@ -71,13 +66,13 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
       const { tests, selection, stopped } = outcome;
       const { excused, notes } = quarantined(tests, host.now());
       const counting = tests.filter(({ name }) => !excused.has(name));
-      const { rules } = gateRulesOf(selection, input);
+      const rules = gateRulesOf(selection, input);
       const before = outcome.before ?? baseline;
       // Of a dry run there are no answers.
       const { dryRun } = context.options;
       const compared = dryRun
         ? undefined
-        : compare({ ...outcome, tests: counting, before }, { excused, input });
+        : compare({ ...outcome, tests: counting, before }, excused, rules);
       const judges = await judgeNotes(tests, context);
       const decided = dryRun ? undefined : decide({ ...outcome, tests: counting }, compared, input);
       const run: SuiteRun = {
@@ -113,17 +108,17 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
 /** The comparison with the other side of --against, or with a baseline. */
 function compare(
   { tests, old, skipped, selection, before, isMerge }: ConcludedOutcome,
-  { excused, input }: { readonly excused: ReadonlySet<string>; readonly input: ResultInput },
+  excused: ReadonlySet<string>,
+  rules: GateRules,
 ): SuiteComparison | undefined {
-  const how = gateRulesOf(selection, input);
-  if (old) return compareAsked(tests, old, how.rules);
+  if (old) return compareAsked(tests, old, rules);
   if (!before) return undefined;
   const names = new Set(tests.map(({ name }) => name));
   // The other shards have the other tests.
   const isMine = ({ name }: TestResult) => selection.shard === null || names.has(name);
   const baseline = { ...before, tests: before.tests.filter(isMine) };
   const left = new Set([...skipped.map(testNameOf), ...excused]);
-  return comparedWithBaseline({ tests, baseline, skipped: left, ...how }, { isMerge });
+  return comparedWithBaseline({ tests, baseline, skipped: left, rules }, isMerge);
 }
 
 /** What is named after a run that is not red: it may still be worse. */

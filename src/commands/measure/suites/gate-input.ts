@@ -1,14 +1,7 @@
-import type { TestRun, TestSelection } from "./answers/index.ts";
+import type { TestRun } from "./answers/index.ts";
 import type { Baseline } from "./baseline.ts";
 import { secondLookRuns } from "./gate/index.ts";
-import type {
-  EarlierRun,
-  GateInput,
-  GateRules,
-  GateRun,
-  TestBefore,
-  TestNow,
-} from "./gate/index.ts";
+import type { GateInput, GateRules, GateRun, KnownRuns, TestNow } from "./gate/index.ts";
 import { isJudged, questionsOf } from "./runs/index.ts";
 import type { TestResult } from "./runs/index.ts";
 import type { Passes } from "../../../lib/statistics/pass-rates.ts";
@@ -20,23 +13,12 @@ export interface Compared {
   /** Names of tests that were not to be run. */
   readonly skipped: ReadonlySet<string>;
   readonly rules: GateRules;
-  /** Names and budgets of the suites. */
-  readonly suites: TestSelection["suites"];
 }
 
 /** The results of tests, the baseline and its history as the gate takes them. */
 export function gateInput({ tests, baseline, skipped, rules }: Compared): GateInput {
-  const contents = knownContents(tests);
-  const before = baseline.tests.map((test) => testBefore(test, contents));
-  return {
-    before,
-    baselineAt: baseline.at?.toISOString() ?? "",
-    history: earlierRuns(baseline, before),
-    now: tests.map(testNow),
-    skipped,
-    second: secondLook(tests),
-    rules,
-  };
+  const now = tests.map((test) => ({ ...testNow(test), question: questionOf(test) }));
+  return { ...knownRuns(baseline, now), now, skipped, second: secondLook(tests), rules };
 }
 
 /** A run as the gate takes it; none if it was not carried out. */
@@ -63,26 +45,50 @@ const testNow = (test: TestResult): TestNow => {
   };
 };
 
-/** What a test of an earlier version asks and expects is that of the test of its name, or else of its question. */
-function testBefore(test: TestResult, contents: ReturnType<typeof knownContents>): TestBefore {
-  const { name, results } = test;
+/** A test of now, by which those of earlier versions are told. */
+interface AskedTest extends Pick<TestNow, "name" | "content"> {
+  /** Empty if it is not known. */
+  readonly question: string;
+}
+
+/** The baseline, and its history of the same server and applications, as the gate takes them. */
+export function knownRuns(baseline: Baseline, now: readonly AskedTest[]): KnownRuns {
+  const contentOf = knownContents(now);
+  const apps = new Map(baseline.tests.map(({ name, results }) => [name, results[0]?.app]));
   return {
-    name,
-    content: contentIn(test) ?? contents.of(test),
-    runs: gateRuns(results.filter(isPlanned)),
+    before: baseline.tests.map((test) => ({
+      name: test.name,
+      content: contentIn(test) ?? contentOf(test),
+      runs: gateRuns(test.results.filter(isPlanned)),
+    })),
+    baselineAt: baseline.at?.toISOString() ?? "",
+    history: baseline.history
+      .filter(({ selection: { server } }) => server === baseline.selection.server)
+      .filter(({ sha256 }) => sha256 !== baseline.sha256)
+      .map(({ at, alarmed, tests }) => ({
+        at: at.toISOString(),
+        alarmed,
+        tests: new Map(
+          tests
+            .filter(({ name, results: [run] }) => run?.app === apps.get(name))
+            .map((test) => {
+              const { name, passes, runs } = test;
+              return [name, { content: contentIn(test) ?? "", passes, runs }];
+            }),
+        ),
+      })),
   };
 }
 
-function knownContents(tests: readonly TestResult[]) {
-  const byName = new Map(tests.map((test) => [test.name, test]));
-  const byQuestion = new Map(tests.map((test) => [questionOf(test), contentIn(test)]));
-  return {
-    /** Empty if another question was asked, as far as that is stored. */
-    of(before: TestResult): string {
-      const [same, question] = [byName.get(before.name), questionOf(before)];
-      const isSame = same && (question === "" || question === questionOf(same));
-      return (isSame ? contentIn(same) : question && byQuestion.get(question)) ?? "";
-    },
+/** What a test of an earlier version asks and expects is that of the test of its name, or else of its question. */
+function knownContents(now: readonly AskedTest[]) {
+  const byName = new Map(now.map((test) => [test.name, test]));
+  const byQuestion = new Map(now.map(({ question, content }) => [question, content]));
+  /** Empty if another question was asked, as far as that is stored. */
+  return (before: TestResult): string => {
+    const [same, question] = [byName.get(before.name), questionOf(before)];
+    const isSame = same && (question === "" || question === same.question);
+    return (isSame ? same.content : question && byQuestion.get(question)) ?? "";
   };
 }
 
@@ -90,26 +96,6 @@ function knownContents(tests: readonly TestResult[]) {
 function questionOf({ results }: TestResult): string {
   const turns = results.find((run) => run.turns.length > 0)?.turns ?? [];
   return turns.length === 0 ? "" : questionsOf(turns);
-}
-
-/** The runs of the history, of the same server and application as the baseline. */
-function earlierRuns(baseline: Baseline, before: readonly TestBefore[]): EarlierRun[] {
-  const apps = new Map(baseline.tests.map(({ name, results }) => [name, results[0]?.app]));
-  const names = new Set(before.map(({ name }) => name));
-  return baseline.history
-    .filter(({ server, sha256 }) => server === baseline.server && sha256 !== baseline.sha256)
-    .map(({ at, alarmed, tests }) => ({
-      at: at.toISOString(),
-      alarmed,
-      tests: new Map(
-        tests
-          .filter(({ name, results: [run] }) => names.has(name) && run?.app === apps.get(name))
-          .map((test) => [
-            test.name,
-            { content: contentIn(test) ?? "", passes: test.passes, runs: test.runs },
-          ]),
-      ),
-    }));
 }
 
 /** Fresh runs of a test in a second look at the suite. */

@@ -1,5 +1,7 @@
 import type { Input } from "../../../operations/operation.ts";
 import { usage } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
+import { sum } from "../../../lib/numbers.ts";
 import { SAMPLE_SEED } from "../../../lib/statistics/intervals.ts";
 import { intervalText, passRate } from "../../../lib/statistics/pass-rates.ts";
 import type { PassRate } from "../../../lib/statistics/pass-rates.ts";
@@ -7,13 +9,16 @@ import { counted } from "../../../lib/text.ts";
 import { right } from "../../../output/report-model.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readSuite } from "../suite-file/index.ts";
-import { readHistory } from "./baseline.ts";
+import { judgesOf, readSuite, testContent } from "../suite-file/index.ts";
+import type { Suite } from "../suite-file/index.ts";
+import { openChecker } from "./answers/index.ts";
+import { readCompared } from "./baseline.ts";
 import type { testPlanParams } from "./command.ts";
+import { knownRuns } from "./gate-input.ts";
 import { changeNames, openSimulation, usualRules } from "./gate/index.ts";
-import type { AppChange, PlannedSuite } from "./gate/index.ts";
-import { isJudged, testNameOf } from "./runs/index.ts";
-import { readSavedResults } from "./saved-results.ts";
+import type { AppChange, KnownRuns, PlannedSuite } from "./gate/index.ts";
+import { questionsIn, selectedTests, testNameOf } from "./runs/index.ts";
+import { judgedByNow } from "./score.ts";
 
 type PlanInput = Input<typeof testPlanParams>;
 
@@ -31,54 +36,51 @@ const [LEAST, MOST] = [200, 10_000];
 export async function* run(input: PlanInput, context: Context): AsyncGenerator<Report> {
   const { rate = defaults.rate, power = defaults.power } = input;
   const { level = defaults.level, confirm = defaults.confirm } = input;
-  const names = await testNames(input.suites, context);
-  const baseline = await readCompared(input, new Set(names), context);
-  const tests = names.map((name) => ({ name, content: "" }));
+  const read = await readTests(input.suites, context);
+  const baseline = await readKnown(input, read, context);
+  const tests = read.map(({ name, content, test: { repeat, pass } }) => ({
+    name,
+    content,
+    repeat,
+    rate: pass.stated ? pass.rate : undefined,
+  }));
   const usual = baseline ? [1] : REPEATS;
   const repeats = input.repeat === undefined ? usual : [input.repeat];
-  const suites = repeats.map((repeat) => ({
-    tests,
-    repeat,
-    rate,
-    baseline,
-    rules: { level, confirm },
-  }));
+  const rules = { level, confirm };
+  const suites = repeats.map((repeat) => ({ tests, repeat, rate, baseline, rules }));
   const { draws, red, history } = await simulated(suites, context);
   const rows = repeats.map((repeat, row) => {
     const chance = (change: AppChange) => passRate(red[row]?.[change] ?? 0, draws);
     return {
       repeat,
-      runs: repeat * names.length,
+      runs: sum(tests.map((test) => test.repeat ?? repeat)),
       chances: Object.fromEntries(changeNames.map((change) => [change, chance(change)])),
     };
   });
   /** The lowest repeats that find a change; null if none of these does. */
-  const needed = Object.fromEntries(
-    changes.map(({ change }) => {
-      const found = rows.find(({ chances }) => (chances[change]?.rate ?? 0) >= power);
-      return [change, found?.repeat ?? null];
-    }),
-  );
+  const needed = found.map((change): [AppChange, number | null] => {
+    const row = rows.find(({ chances }) => (chances[change]?.rate ?? 0) >= power);
+    return [change, row?.repeat ?? null];
+  });
   const isSearched = input.repeat === undefined && !baseline;
   yield {
     data: {
-      tests: names.length,
+      tests: tests.length,
       level,
       confirm,
       draws,
       history,
       repeats: rows,
-      ...(isSearched && { aim: power, needed }),
+      ...(isSearched && { aim: power, needed: Object.fromEntries(needed) }),
     },
     title: "Repeats",
     sections: [
       {
-        title: `${counted(names.length, "test")}, ${counted(draws, "draw")}`,
+        title: `${counted(tests.length, "test")}, ${counted(draws, "draw")}`,
         columns: [
           right("--repeat"),
           right("runs"),
-          ...changes.map(({ heading }) => right(heading)),
-          right("no change"),
+          ...changeNames.map((change) => right(headings[change])),
         ],
         rows: rows.map(({ repeat, runs, chances }) => [
           repeat,
@@ -90,18 +92,22 @@ export async function* run(input: PlanInput, context: Context): AsyncGenerator<R
           baseline
             ? `compared with the baseline and ${counted(history, "earlier run")}; pass rates are drawn as their results make them likely`
             : `assumes that one test always passes, the others in ${100 * rate} % of runs, and a baseline with as many repeats; --baseline uses results`,
-          ...(isSearched ? neededNotes(needed, power) : []),
+          ...(isSearched ? [neededNote(needed, power)] : []),
         ],
       },
     ],
   };
 }
 
-const changes = [
-  { change: "dead", heading: "one dead" },
-  { change: "half", heading: "one half" },
-  { change: "fall", heading: "all fall by 10" },
-] as const;
+const headings: Readonly<Record<AppChange, string>> = {
+  dead: "one dead",
+  half: "one half",
+  fall: "all fall by 10",
+  none: "no change",
+};
+
+/** Changes that are to be found. */
+const found = changeNames.filter((change) => change !== "none");
 
 /** `97.5 % (93-99)` */
 function chanceText(chance: PassRate | null | undefined): string | null {
@@ -110,61 +116,60 @@ function chanceText(chance: PassRate | null | undefined): string | null {
   return `${percent(chance.rate)} % (${intervalText(chance).replace(" %", "")})`;
 }
 
-const neededNotes = (needed: Readonly<Record<string, number | null>>, power: number) => {
-  const texts = changes.map(({ change, heading }) => {
-    const repeat = needed[change] ?? `more than ${REPEATS.at(-1)}`;
-    return `${heading} ${repeat}`;
-  });
-  return [`lowest --repeat that finds it in ${100 * power} % or more: ${texts.join(", ")}`];
+const neededNote = (needed: readonly [AppChange, number | null][], power: number): string => {
+  const texts = needed.map(
+    ([change, repeat]) => `${headings[change]} ${repeat ?? `more than ${REPEATS.at(-1)}`}`,
+  );
+  return `lowest --repeat that finds it in ${100 * power} % or more: ${texts.join(", ")}`;
 };
 
-/** The names of the tests that are run. Throws `usage` if there are none. */
-async function testNames(paths: readonly string[], { host }: Context): Promise<string[]> {
-  const names: string[] = [];
-  for (const path of paths) {
-    const suite = await readSuite(path, host.files);
-    for (const { name, skip } of suite.tests)
-      if (!skip) names.push(testNameOf({ suite: suite.name, test: name }));
-  }
-  if (names.length === 0) throw usage("all tests of these suites are skipped");
-  return names;
+/** Tests that are run, in their order. Throws `usage` if there are none. */
+async function readTests(paths: readonly string[], { host }: Context) {
+  const suites: Suite[] = [];
+  for (const path of paths) suites.push(await readSuite(path, host.files));
+  const tests = suites.flatMap((suite) =>
+    selectedTests(suite.tests).map((test) => ({
+      suite,
+      test,
+      name: testNameOf({ suite: suite.name, test: test.name }),
+      content: testContent(test),
+      question: test.turns.length > 0 ? questionsIn(test) : "",
+    })),
+  );
+  if (tests.length === 0) throw usage("all tests of these suites are skipped");
+  return tests;
 }
 
-/** The results of --baseline and --history, as far as they are of these tests. */
-async function readCompared(
-  { baseline: file, history: directory }: PlanInput,
-  names: ReadonlySet<string>,
+type ReadTest = Awaited<ReturnType<typeof readTests>>[number];
+
+/** The results of --baseline and --history, as `wf test run` takes them. */
+async function readKnown(
+  input: PlanInput,
+  tests: readonly ReadTest[],
   context: Context,
-): Promise<PlannedSuite["baseline"]> {
-  if (file === undefined && directory !== undefined) throw usage("--history requires --baseline");
-  if (file === undefined) return undefined;
-  const { at, tests } = await readSavedResults("--baseline ", file, context.host);
-  const before = tests
-    .filter(({ name }) => names.has(name))
-    .map(({ name, results }) => ({
-      name,
-      content: "",
-      runs: results.flatMap((run) =>
-        isJudged(run) && !run.confirms
-          ? [
-              {
-                status: run.status === "passed" ? "passed" : "failed",
-                answer: "",
-                byModel: false,
-              } as const,
-            ]
-          : [],
-      ),
-    }));
-  const earlier = directory === undefined ? [] : await readHistory(directory, context);
-  const history = earlier.map(({ at, alarmed, tests: all }) => ({
-    at: at.toISOString(),
-    alarmed,
-    tests: new Map(
-      all.map(({ name, passes, runs }) => [name, { content: "", passes, runs }] as const),
-    ),
-  }));
-  return { before, baselineAt: at?.toISOString() ?? "", history };
+): Promise<KnownRuns | undefined> {
+  if (input.history !== undefined && input.baseline === undefined)
+    throw usage("--history requires --baseline");
+  const { baseline } = await readCompared(input, context);
+  if (!baseline) return undefined;
+  const judged = await judgedByNow(baseline.tests, await judgeable(tests, context));
+  return knownRuns({ ...baseline, ...judged }, tests);
+}
+
+/** Tests whose answers are judged without asking anyone or running a program. */
+async function judgeable(tests: readonly ReadTest[], context: Context) {
+  const found = tests.filter(({ test: { turns } }) =>
+    turns.every((turn) => judgesOf(turn).length === 0 && !turn.program),
+  );
+  const opened = [];
+  for (const [suite, own] of groupBy(found, (each) => each.suite)) {
+    const checkAnswer = await openChecker(
+      { ...suite, tests: own.map(({ test }) => test) },
+      context,
+    );
+    opened.push(...own.map((each) => ({ ...each, checkAnswer })));
+  }
+  return opened;
 }
 
 /**

@@ -67,7 +67,8 @@ export async function* run(
   const journal = await openRunJournal(plan.runs, values, context);
   try {
     await noticeResumed(plan.runs, journal, context);
-    if (baseline) await noticeOfRules(plan, baseline, gateRulesOf(selection, input).rules, context);
+    const rules = gateRulesOf(selection, input);
+    if (baseline) await noticeOfRules(plan, baseline, rules, context);
     const { fail_fast: failFast = false } = input;
     const reuse = input.reuse === undefined ? undefined : await openReuse(input.reuse, context);
     const how = { start: startIn(selection.shard), failFast, journal, keeper, reuse };
@@ -78,12 +79,8 @@ export async function* run(
     const before = baseline && judged && { ...baseline, ...judged };
     const ask: Ask = (runs, shown) => runAll(runs, shown, { ...how, failFast: false }, context);
     const left = new Set(skipped.map(testNameOf));
-    const again = { plan, ask, context };
-    const compared = before && {
-      ...gateRulesOf(selection, input),
-      baseline: before,
-      skipped: left,
-    };
+    const again = { plan, ask, suites: selection.suites, context };
+    const compared = before && { rules, baseline: before, skipped: left };
     const { runs, stopped } = yield* withRunsAgain(first, compared, selection, again);
     if (reuse) await context.notice(`reused ${reuse.taken} of ${counted(runs.length, "answer")}`);
     if (stopped) await explainStop(stopped, runs, journal, context);

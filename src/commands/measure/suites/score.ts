@@ -198,13 +198,16 @@ function storedSearch({ search, context }: SuiteTest, stored: TestRun) {
   return { checks, chunks, nameOf, error: why === undefined ? null : again(why) };
 }
 
+/** A test of now, and what its answers are checked with. */
+type JudgeableTest = Pick<PlannedRun, "name" | "content" | "suite" | "test" | "checkAnswer">;
+
 /**
  * Tests of a baseline; those whose expectations were edited since have the results of their stored answers by what is
  * expected now, where that can be judged. `edited` names them. Throws as the checks of an answer do.
  */
 export async function judgedByNow(
   tests: readonly TestResult[],
-  planned: readonly PlannedRun[],
+  planned: readonly JudgeableTest[],
 ): Promise<{ readonly tests: readonly TestResult[]; readonly edited: readonly string[] }> {
   const byName = new Map(planned.map((run) => [run.name, run]));
   const judged: TestResult[] = [];
@@ -219,12 +222,12 @@ export async function judgedByNow(
   return { tests: judged, edited };
 }
 
-function isEdited({ results: [run] }: TestResult, now: PlannedRun): boolean {
+function isEdited({ results: [run] }: TestResult, now: JudgeableTest): boolean {
   const { content = null } = run ?? {};
   return content !== null && content !== now.content && now.test.turns.length > 0;
 }
 
-async function runsJudgedBy(now: PlannedRun, { results }: TestResult): Promise<TestRun[]> {
+async function runsJudgedBy(now: JudgeableTest, { results }: TestResult): Promise<TestRun[]> {
   const runs: TestRun[] = [];
   for (const stored of results)
     if (!stored.confirms && stored.status !== "error")

@@ -9,9 +9,7 @@ export interface SuiteRun extends SuiteOutcome {
   /** What is said about tests in quarantine. */
   readonly notes: readonly string[];
   /** What --baseline names, and how many comparisons it has seen with this one, if that is known. */
-  readonly baseline:
-    | (Baseline & { readonly edited?: readonly string[]; readonly looks: number | undefined })
-    | undefined;
+  readonly baseline: (Baseline & { readonly looks: number | undefined }) | undefined;
   /** With a baseline, or with what --against names. */
   readonly compared: SuiteComparison | undefined;
   /** Whether the comparison found something wrong. */

@@ -3,7 +3,6 @@ export type { AskedPair } from "./against.ts";
 export { changeNames, openSimulation } from "./chances.ts";
 export type { AppChange, PlannedSuite } from "./chances.ts";
 export { MIN_HISTORY } from "./count-runs.ts";
-export type { EarlierRun } from "./count-runs.ts";
 export {
   exitOf,
   findsDeadTest,
@@ -22,4 +21,4 @@ export type {
   KnownRuns,
   TestVerdict,
 } from "./gate.ts";
-export type { GateRun, TestBefore, TestNow } from "./match-tests.ts";
+export type { GateRun, TestNow } from "./match-tests.ts";

@@ -1,6 +1,6 @@
 export { openKeeper } from "./keep-recordings.ts";
 export type { Keeper } from "./keep-recordings.ts";
-export { planRuns, readSelected, testNameOf } from "./plan-runs.ts";
+export { planRuns, readSelected, selectedTests, testNameOf } from "./plan-runs.ts";
 export type { PlannedRun, RunPlan, SelectedSuites } from "./plan-runs.ts";
 export {
   TestBoard,

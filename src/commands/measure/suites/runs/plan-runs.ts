@@ -106,7 +106,7 @@ function namedTests(word: string, suites: readonly Suite[]): SuiteTest[] {
 }
 
 /** With `only` in a suite, those tests; otherwise all but skipped ones. */
-function selectedTests(tests: readonly SuiteTest[]): readonly SuiteTest[] {
+export function selectedTests(tests: readonly SuiteTest[]): readonly SuiteTest[] {
   const hasOnly = tests.some(({ only }) => only);
   return tests.filter(({ only, skip }) => !skip && (only || !hasOnly));
 }
