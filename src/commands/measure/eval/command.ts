@@ -1,6 +1,5 @@
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
-import { listMessages, sendMessage } from "../../../operations/chats.ts";
-import { createCompletion } from "../../../operations/chats.ts";
+import { createCompletion, listMessages, sendMessage } from "../../../operations/chats.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/pipeline.ts";

@@ -1,8 +1,12 @@
 import { listAnnotations } from "../../../operations/annotations.ts";
 import { getAppInfo, getAppParameters, getEndUser } from "../../../operations/apps.ts";
-import { listFeedback, listMessages, sendMessage } from "../../../operations/chats.ts";
+import {
+  createCompletion,
+  listFeedback,
+  listMessages,
+  sendMessage,
+} from "../../../operations/chats.ts";
 import { listChunks } from "../../../operations/chunks.ts";
-import { createCompletion } from "../../../operations/chats.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { local, report } from "../../../operations/operation.ts";

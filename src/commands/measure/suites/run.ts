@@ -231,15 +231,13 @@ async function* runAll(
   context: Context,
 ): AsyncGenerator<ReportStep, RunsEnd> {
   const { host, abortError, options } = context;
-  const ended: { failed: boolean; stopped: CliError | undefined } = {
-    failed: false,
-    stopped: undefined,
-  };
+  let hasFailed = false;
+  let stopped: CliError | undefined;
   const resultOf = async (run: PlannedRun): Promise<TestRun> => {
     const known = journal.known(run);
     if (known) return known;
-    if (host.signal.aborted) ended.stopped ??= abortError();
-    if (ended.stopped || (failFast && ended.failed)) return testNotRun(run);
+    if (host.signal.aborted) stopped ??= abortError();
+    if (stopped || (failFast && hasFailed)) return testNotRun(run);
     try {
       const reused = await reuse?.take(run);
       if (reused) return reused;
@@ -251,7 +249,7 @@ async function* runAll(
       return result;
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      ended.stopped ??= error;
+      stopped ??= error;
       return testNotRun(run);
     }
   };
@@ -260,7 +258,7 @@ async function* runAll(
     board.start(run);
     const result = await resultOf(run);
     const isBad = result.status === "failed" || result.status === "error";
-    if (isBad && !isExcused(result, context.host.now())) ended.failed = true;
+    if (isBad && !isExcused(result, context.host.now())) hasFailed = true;
     board.end(run, result);
     // A terminal that is redrawn shows the tests themselves.
     if (!options.redraws) context.progress(board.progress());
@@ -271,5 +269,5 @@ async function* runAll(
     runs.push(row);
     yield { row };
   }
-  return { runs, stopped: ended.stopped };
+  return { runs, stopped };
 }

@@ -75,8 +75,7 @@ export async function* run(
   const { selection } = selected;
   const tests = testResults(scored);
   const { at, serverVersion } = saved;
-  const whole = { old: undefined, stopped: undefined };
-  yield* conclude({ tests, ...whole, selection, skipped: left, at, serverVersion });
+  yield* conclude({ tests, selection, skipped: left, at, serverVersion });
 }
 
 function withoutAnswers(file: string, suites: readonly Suite[]): CliError {

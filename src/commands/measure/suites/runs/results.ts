@@ -22,11 +22,11 @@ export type TestResult = ReturnType<typeof testResult>;
 export interface SuiteOutcome {
   readonly tests: readonly TestResult[];
   /** The same tests of what --against names, asked in turn with them. */
-  readonly old: readonly TestResult[] | undefined;
+  readonly old?: readonly TestResult[] | undefined;
   readonly selection: TestSelection;
   readonly skipped: readonly SkippedTest[];
   /** What ended it before all tests were run. */
-  readonly stopped: CliError | undefined;
+  readonly stopped?: CliError | undefined;
 }
 
 /** The results of tests in the order in which they began; `runs` counts those that were judged. */
