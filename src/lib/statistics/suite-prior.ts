@@ -4,16 +4,7 @@ import type { Passes } from "./pass-rates.ts";
 import { betaValue } from "./random-values.ts";
 
 /** How the rates of the tests of a suite vary: Beta distributions of one mean, mixed over their strength. */
-export interface SuitePrior {
-  readonly mean: number;
-  /** Strengths (runs that the mean counts as), each with its share. */
-  readonly strengths: readonly { readonly strength: number; readonly share: number }[];
-}
-
-/** Passes of a test, and how much it counts. */
-export interface WeightedPasses extends Passes {
-  readonly weight: number;
-}
+type SuitePrior = ReturnType<typeof suitePrior>;
 
 /** Strengths from 2^-8 to 2^8. */
 const strengths = Array.from({ length: 17 }, (_, index) => 2 ** (index - 8));
@@ -23,7 +14,7 @@ const strengths = Array.from({ length: 17 }, (_, index) => 2 ** (index - 8));
  * analysis using Stein's estimator and its generalizations", 1975) of beta-binomial counts, whose strength is
  * weighted by its likelihood.
  */
-export function suitePrior(tests: readonly WeightedPasses[]): SuitePrior {
+export function suitePrior(tests: readonly (Passes & { readonly weight: number })[]) {
   const passes = sum(tests.map((test) => test.weight * test.passes));
   const runs = sum(tests.map((test) => test.weight * test.runs));
   const mean = (0.5 + passes) / (1 + runs);
@@ -37,6 +28,7 @@ export function suitePrior(tests: readonly WeightedPasses[]): SuitePrior {
   const all = sum(weights);
   return {
     mean,
+    /** Runs that the mean counts as, each number with its share. */
     strengths: strengths.map((strength, index) => ({
       strength,
       share: (weights[index] ?? 0) / all,

@@ -10,7 +10,6 @@ import { valueAt } from "../../../lib/json.ts";
 import { endingOf, isSuccess } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import { citedChunks, RunTrace } from "../../../runs/trace.ts";
-import type { CitedChunk } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { versionIn } from "../../task/read-server.ts";
 import { isChatMode } from "../../wf/app/index.ts";
@@ -243,13 +242,8 @@ export async function openInputs({ name, isChat, context }: SuiteApp) {
   };
 }
 
-/** A chunk that an application found for its answer. */
-interface RetrievedChunk extends CitedChunk {
-  readonly score: number;
-}
-
 /** What the searches of an application found: the outputs of their nodes, or else the sources that a reply cites. */
-export function retrievedChunks({ trace }: SuiteAnswer): RetrievedChunk[] {
+export function retrievedChunks({ trace }: SuiteAnswer) {
   const searches = trace.nodes.filter(({ type }) => type === "knowledge-retrieval");
   const found = searches.flatMap(({ outputs }): unknown => valueAt(outputs, "result") ?? []);
   if (searches.length === 0)

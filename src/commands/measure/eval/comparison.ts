@@ -46,14 +46,8 @@ export interface SettingsComparison {
   /** Corrected for the number of comparisons. */
   readonly p: number | null;
   readonly verdict: EvalVerdict;
-  /** Questions that tell a difference of so many points in 80 of 100 cases, whatever the other comparisons say. */
-  readonly needed: readonly Needed[];
-}
-
-/** How many questions tell a difference; null if that cannot be calculated. */
-interface Needed {
-  readonly difference: number;
-  readonly questions: number | null;
+  /** Questions that tell a difference of so many points in 80 of 100 cases, whatever the other comparisons say; null if unknown. */
+  readonly needed: readonly { readonly difference: number; readonly questions: number | null }[];
 }
 
 /** The figures of a result by question. */

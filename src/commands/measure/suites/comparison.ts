@@ -14,7 +14,18 @@ export type Verdict = TestVerdict["verdict"];
 
 /** A run of suites compared with an earlier one, or with another application. */
 export interface SuiteComparison {
-  readonly suite: SuiteVerdict;
+  readonly suite: {
+    readonly verdict: "worse" | "worse then" | "no decline" | "inconclusive";
+    /** Chance of so few passes of all tests where nothing has changed, and from where on that is worse. */
+    readonly p: number;
+    readonly limit: number;
+    readonly before: Passes;
+    readonly now: Passes;
+    /** All tests asked once more; null if there was no second look. */
+    readonly again: Passes | null;
+    /** How much lower the share of passes is now, with its 95 % interval; null if nothing was compared. */
+    readonly fall: ReturnType<typeof fallInterval>;
+  };
   /** In the order of the tests that were run. */
   readonly tests: readonly TestComparison[];
   /** Names of tests that only the baseline has. */
@@ -23,19 +34,6 @@ export interface SuiteComparison {
   readonly gate: Pick<GateVerdict, "cached" | "history" | "refused" | "correlation"> | undefined;
   readonly seconds: Shift | null;
   readonly tokens: Shift | null;
-}
-
-interface SuiteVerdict {
-  readonly verdict: "worse" | "worse then" | "no decline" | "inconclusive";
-  /** Chance of so few passes of all tests where nothing has changed, and from where on that is worse. */
-  readonly p: number;
-  readonly limit: number;
-  readonly before: Passes;
-  readonly now: Passes;
-  /** All tests asked once more; null if there was no second look. */
-  readonly again: Passes | null;
-  /** How much lower the share of passes is now, with its 95 % interval; null if nothing was compared. */
-  readonly fall: ReturnType<typeof fallInterval>;
 }
 
 /** A test and what became of it; figures are null where they do not apply. */

@@ -1,5 +1,10 @@
 import { groupBy } from "../../../lib/collect.ts";
-import { intervalText, totalPasses, totalRate } from "../../../lib/statistics/pass-rates.ts";
+import {
+  intervalText,
+  rateOf,
+  totalPasses,
+  totalRate,
+} from "../../../lib/statistics/pass-rates.ts";
 import type { Passes } from "../../../lib/statistics/pass-rates.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { MIN_HISTORY } from "./gate/index.ts";
@@ -13,9 +18,8 @@ const chanceText = (p: number): string =>
   p > 0 && p < 1e-4 ? p.toExponential(0) : String(Number(p.toPrecision(2)));
 
 const percentText = (share: number): string => `${Number((100 * share).toPrecision(3))} %`;
-const roundedText = (share: number): string => `${Math.round(100 * share)} %`;
 const shareText = ({ passes, runs }: Passes): string => `${passes} of ${runs}`;
-const rateText = ({ passes, runs }: Passes): string => roundedText(passes / runs);
+const rateText = (all: Passes): string => `${Math.round(100 * rateOf(all))} %`;
 
 /** What is said about the suite as a whole, in one line. */
 export function suiteText(compared: SuiteComparison): string {
