@@ -14,7 +14,7 @@ import { root } from "./paths.ts";
 /** Examples that do not exit with 0: pattern, exit code, reason. */
 const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/annotation reply enable --.*openai/, 3, "the sandbox has other models"],
-  [/^wf .* message suggested/, 5, "chat suggests no questions"],
+  [/^wf .* message suggested/, 6, "chat suggests no questions"],
   [/^(kb|wf) login$/, 2, "there is no terminal to type the key on"],
   [/ login .*--key-command/, 4, "the password manager has no such key"],
   [/^wf api (\w+ )?\/datasets/, 4, "the route needs a knowledge key"],
