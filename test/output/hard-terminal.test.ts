@@ -90,7 +90,7 @@ describe("the prompt for a key", () => {
       ...env,
       KB_CONFIG_DIR: config,
     });
-    await run.shows(/Application key \(app-…, hidden\):/);
+    await run.shows(/Application key \(app-… or sk-…, hidden\):/);
     return { run, file: join(config, "profiles.json") };
   };
   const whole = "app-Secret0123456789";

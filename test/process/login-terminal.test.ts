@@ -51,7 +51,7 @@ async function terminal(program: "kb" | "wf", args: readonly string[], env = {})
 }
 
 const address = /Address of the server, such as dify\.example\.com:/;
-const knowledgeKey = /Knowledge key \(dataset-…, hidden\):/;
+const knowledgeKey = /Knowledge key \(dataset-… or sk-…, hidden\):/;
 const place = "the web console has knowledge keys under Knowledge, Service API";
 
 test("a bare host name is completed, and the key is checked", async () => {
@@ -63,7 +63,7 @@ test("a bare host name is completed, and the key is checked", async () => {
     "Address of the server, such as dify.example.com: HOST",
     "base URL http://HOST/v1",
     place,
-    "Knowledge key (dataset-…, hidden):",
+    "Knowledge key (dataset-… or sk-…, hidden):",
     "the keyring is not available (KB_NO_KEYRING is set): the key is stored in HOME/profiles.json, readable only by you",
     "✓ work: server 1.14.2, this key opens 12 knowledge bases",
   ]);
@@ -92,9 +92,9 @@ test("wrong replies are explained, and asked for again", async () => {
     "Address of the server, such as dify.example.com: HOST",
     "base URL http://HOST/v1",
     place,
-    "Knowledge key (dataset-…, hidden):",
+    "Knowledge key (dataset-… or sk-…, hidden):",
     "✗ Access token is invalid (401 unauthorized)",
-    "Knowledge key (dataset-…, hidden):",
+    "Knowledge key (dataset-… or sk-…, hidden):",
     "✓ work: server 1.14.2, this key opens 12 knowledge bases",
   ]);
   expect(login.written()).not.toContain("good-0123");
@@ -102,7 +102,7 @@ test("wrong replies are explained, and asked for again", async () => {
 
 test("wf asks for the key of an application", async () => {
   const login = await terminal("wf", ["login", "work", "--base-url", server.baseUrl]);
-  await login.answer(/Application key \(app-…, hidden\):/, "app-good-0123");
+  await login.answer(/Application key \(app-… or sk-…, hidden\):/, "app-good-0123");
   expect(await login.exit).toBe(0);
   expect((await login.screen()).at(-1)).toBe(
     '✓ work: server 1.14.2, this key opens "Support", mode workflow',
@@ -132,7 +132,7 @@ test("Ctrl-C while the server is silent ends it, and nothing is stored", async (
   expect(await login.exit).toBe(130);
   expect((await login.screen()).filter((line) => line !== "^C")).toEqual([
     place,
-    "Knowledge key (dataset-…, hidden):",
+    "Knowledge key (dataset-… or sk-…, hidden):",
     expect.stringMatching(/^(\^C)?error: interrupted$/),
   ]);
   expect(await login.file()).toBe("");
