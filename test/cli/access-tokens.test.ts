@@ -249,6 +249,23 @@ test("at a prompt, the ID of one of several applications is asked for", async ()
   expect(await profile()).toMatchObject({ apps: { assistant: { app_id: chat } } });
 });
 
+test("at a prompt, Enter takes the stored token for one more application", async () => {
+  const questions: string[] = [];
+  const { run, profile } = await machine();
+  const login = `login work --base-url ${base}`;
+  const first = await run(`kb ${login} --key-file -`, { stdin: appsOnly });
+  expect(first.err).toContain(
+    "lists no knowledge bases; its applications are added with `wf login work --app NAME=ID`",
+  );
+  const ran = await run(`wf ${login} --app chat`, { tty: true, answers: ["", chat], questions });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(questions[0]).toContain("Enter keeps the stored one");
+  expect(await profile()).toMatchObject({
+    access_token: { key: appsOnly },
+    apps: { chat: { app_id: chat } },
+  });
+});
+
 test("without a terminal, several applications need an ID", async () => {
   const { run } = await machine();
   const ran = await run(`wf login work --base-url ${base} --key-file -`, { stdin: several });

@@ -77,7 +77,8 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
 
 async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
   const kind = kindFor(context);
-  const keeps = storedKey(signIn.existing, appFor(signIn, context)) !== undefined;
+  const ownKey = storedKey(signIn.existing, appFor(signIn, context));
+  const keeps = (ownKey ?? signIn.existing.access_token) !== undefined;
   if (!keeps) await context.promptLine(places[kind]);
   const name =
     kind === "app" ? "Application key (app-… or sk-…" : "Knowledge key (dataset-… or sk-…";
@@ -90,7 +91,8 @@ async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
     context,
   );
   if (found !== undefined) return found;
-  if (keeps) return { key: undefined };
+  if (ownKey) return { key: undefined };
+  if (keeps) return examine({ isStored: true, source: "the profile" }, signIn, context);
   throw usage("no key entered; nothing was stored");
 }
 
@@ -255,6 +257,10 @@ async function examineBoundKey(
       sideEffect: "none",
       hint: "check their IDs: they are in the addresses of the web console",
     });
+  }
+  if (isAccessToken(target.key)) {
+    const app = commandLine("wf login", [name], { app: "NAME=ID" });
+    return `lists no knowledge bases; its applications are added with ${app}`;
   }
   const later = commandLine("kb login", [name], { kb: "NAME=ID" });
   return `opens only some knowledge bases and cannot list them; name them with ${later}`;
