@@ -42,6 +42,7 @@ const otherApps: readonly (readonly [RegExp, string])[] = [
 
 /** Commands that prepare an example: they create or delete an object. */
 const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/feedback .*--withdraw/, ["wf --app chat message feedback $MESSAGE --rating like"]],
   [/^kb (create Handbook --indexing|api POST)/, ["kb delete Handbook --yes"]],
   [/^kb doc add .*economy/, ["kb delete Handbook --yes", "kb create Handbook"]],
   [/^kb metadata create Handbook team/, ["kb metadata delete Handbook team --yes"]],
