@@ -102,6 +102,10 @@ export const rowOf = (
   result: Partial<Change> = {},
 ): Change => ({ action, what, name, id, from, to, note, ...result });
 
+/** Does it send a content? */
+export const sendsContent = ({ action }: Pick<Change, "action">): boolean =>
+  action === "create" || action === "update";
+
 /** Is the content of the document known to be indexed? */
 export const isContentIndexed = ({ action, document }: DocumentChange): boolean =>
   action === "metadata" ||

@@ -3,7 +3,7 @@ export type { DocumentTarget } from "./apply-documents.ts";
 export type { DocumentFlags } from "./params.ts";
 export { applySettings, createKb } from "./apply-settings.ts";
 export type { SettingsPlan } from "./apply-settings.ts";
-export { change, documentRow } from "./change.ts";
+export { change, documentRow, sendsContent } from "./change.ts";
 export type { Action, Change, DocumentChange, SourceDocument } from "./change.ts";
 export {
   countsOf,

@@ -4,7 +4,7 @@ import { groupDigits, sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import { applyDocuments } from "./apply-documents.ts";
 import type { DocumentTarget } from "./apply-documents.ts";
-import { rowOf } from "./change.ts";
+import { rowOf, sendsContent } from "./change.ts";
 import type { Action, Change, DocumentChange, SourceDocument } from "./change.ts";
 import { duplicatePath } from "./plan-documents.ts";
 import { newTally, tallyText } from "./tally.ts";
@@ -118,7 +118,7 @@ async function endedEarly(error: CliError, tally: RunTally, context: Context): P
 
 /** The row of a change in a dry run. */
 export const plannedRow = (change: DocumentChange): Change => {
-  if (isIndexed(change) && change.source) {
+  if (sendsContent(change) && change.source) {
     const size = `${sizeOf([change.source])} to index`;
     const isLossy = change.losses !== undefined && change.losses.length > 0;
     return rowOf(change, { note: isLossy ? `${size}; ${change.note}` : size });
@@ -127,9 +127,6 @@ export const plannedRow = (change: DocumentChange): Change => {
   const error = change.action === "adopt" ? change.document?.error : undefined;
   return rowOf(change, error ? { action: "failed", note: `indexing failed: ${error}` } : {});
 };
-
-const isIndexed = ({ action }: Pick<Change, "action">): boolean =>
-  action === "create" || action === "update";
 
 /** Does it leave a document that differs from its source? A duplicate does not, nor a file that cannot have one. */
 export const isOutOfSync = ({ action, id, note }: Change): boolean =>
@@ -206,8 +203,8 @@ function summaryOf(
   const { dryRun } = options;
   const counts = countsOf([...made.filter((row) => !isOther(row)), ...unchanged], dryRun);
   const others = countsOf(made.filter(isOther), dryRun);
-  const indexed = new Set(results.filter(isIndexed).map(({ name }) => name));
-  const sent = changes.filter((each) => isIndexed(each) && indexed.has(each.name));
+  const indexed = new Set(results.filter(sendsContent).map(({ name }) => name));
+  const sent = changes.filter((each) => sendsContent(each) && indexed.has(each.name));
   const size = sizeOf(sent.flatMap(({ source }) => source ?? []));
   const parts = [
     `${groupDigits(count)} ${count === 1 ? noun : `${noun}s`}: ${counts || "nothing to do"}`,
@@ -220,7 +217,7 @@ function summaryOf(
 }
 
 /** `240 created, 62 failed`, or `240 to create, 62 failed` of a plan. */
-export const countsOf = (rows: readonly Change[], isPlan: boolean): string =>
+export const countsOf = (rows: readonly Pick<Change, "action">[], isPlan: boolean): string =>
   Object.entries(outcomes)
     .flatMap(([action, [made, planned = made]]) => {
       const count = rows.filter((row) => row.action === action).length;

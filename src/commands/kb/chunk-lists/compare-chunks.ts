@@ -58,7 +58,7 @@ const phases = {
 
 /** The steps of a plan that come first, all of one phase. */
 export function firstPhase(steps: readonly ChunkStep[]): readonly ChunkStep[] {
-  const first = Math.min(...steps.map(({ action }) => phases[action]));
+  const first = steps.reduce((least, { action }) => Math.min(least, phases[action]), Infinity);
   return steps.filter(({ action }) => phases[action] === first);
 }
 
@@ -178,6 +178,12 @@ function align<S, E>(
 
 const isSameText = (a: StoredChunk, b: StoredChunk): boolean =>
   a.content === b.content && a.answer === b.answer;
+
+/** The names of the parts in which a chunk is to differ: `content, keywords`. */
+export const partsThatDiffer = (to: StoredChunk, chunk: StoredChunk): string =>
+  (["content", "answer", "keywords", "enabled", "summary"] as const)
+    .filter((part) => stringifyJson(to[part]) !== stringifyJson(chunk[part]))
+    .join(", ");
 
 type HasContent = Pick<StoredChunk, "content">;
 const isSameContent = (a: HasContent, b: HasContent): boolean => a.content === b.content;

@@ -1,7 +1,7 @@
 /** The chunks of a document as a list: how it is read, stored in a file, compared, and made equal to another. */
-export { changeChunks, makeChunks, updateStored } from "./make-chunks.ts";
+export { changeChunks, changeRows, makeChunks, updateStored } from "./make-chunks.ts";
 export type { ChunkCounts, ChunkTarget } from "./make-chunks.ts";
-export { chunkRules, diffChunks, planChunks, stepsFor } from "./compare-chunks.ts";
+export { chunkRules, diffChunks, partsThatDiffer, planChunks, stepsFor } from "./compare-chunks.ts";
 export type { ChunkRules, ChunkStep } from "./compare-chunks.ts";
 export {
   chunkHash,

@@ -1,6 +1,6 @@
-import { ApiError, CliError, ignoring, DryRunShown } from "../../../errors.ts";
+import { ApiError, CliError, ignoring, isFatal, DryRunShown } from "../../../errors.ts";
 import { backoff, delays, poll } from "../../../lib/backoff.ts";
-import { collect } from "../../../lib/collect.ts";
+import { collect, slices } from "../../../lib/collect.ts";
 import { isObject, valueAt, stringifyJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted } from "../../../lib/text.ts";
@@ -14,7 +14,7 @@ import {
 } from "../../../operations/chunks.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { firstPhase, planChunks, hasSameWords } from "./compare-chunks.ts";
+import { firstPhase, planChunks, hasSameWords, stepsFor } from "./compare-chunks.ts";
 import type { ChunkRules, ChunkStep } from "./compare-chunks.ts";
 import { readChunks } from "./stored-chunk.ts";
 import type { ChunkPlace, ExistingChunk, StoredChunk } from "./stored-chunk.ts";
@@ -50,30 +50,55 @@ export const makeChunks = (
 /**
  * Changes the chunks of an enabled, indexed document until there is nothing left to do. Its list is read before each phase,
  * after each response that was lost, and at the end: what a killed command or a late request has changed is
- * seen there, and nothing is sent twice. Throws remote-failed for chunks that the server stores otherwise.
+ * seen there, and nothing is sent twice. Throws remote-failed for chunks that the server stores otherwise; with
+ * `refused`, which gets the reason by the position of the chunk, the others are made all the same.
  */
 export async function changeChunks(
   target: ChunkTarget,
   planSteps: (existing: readonly ExistingChunk[]) => readonly ChunkStep[],
   context: Context,
+  refused?: Map<number, string>,
 ): Promise<ChunkCounts> {
   const counts: ChunkCounts = { updated: 0, added: 0, deleted: 0, children: 0 };
   if (target.summaries) await untilSummarized(target, context);
   let last = "";
   let lost = 0;
+  let together = APPENDED_TOGETHER;
+  const refuse = (steps: readonly ChunkStep[], error: unknown) => {
+    const isOfOne = error instanceof CliError && !isFatal(error) && error.kind !== "limited";
+    if (!refused || isLost(error) || !isOfOne || context.host.signal.aborted) throw error;
+    last = ""; // the same may be planned next
+    const [step, other] = steps;
+    if (other) together = 1; // it shows which one it is
+    else if (step && "to" in step) refused.set(step.to.position, error.message);
+    else throw error;
+  };
   for (;;) {
     const existing = await collect(readChunks(target, context));
-    const steps = firstPhase(planSteps(existing));
+    const isOpen = (step: ChunkStep) => !("to" in step && refused?.has(step.to.position));
+    const steps = firstPhase(planSteps(existing).filter(isOpen));
     if (steps.length === 0) return counts;
     const plan = sha256(stringifyJson(steps));
     if (plan !== last) lost = 0;
-    else if (lost === 0) throw notStored(steps, existing.find(({ error }) => error)?.error ?? null);
+    else if (lost === 0) {
+      const reason = existing.find(({ error }) => error)?.error ?? null;
+      for (const some of slices(steps, refused ? 1 : steps.length))
+        refuse(some, notStored(some, reason));
+      continue;
+    }
     last = plan;
+    let done = 0;
     try {
-      for (const together of requestsOf(steps)) {
-        const problem = failureIn(await request(together, target, context));
-        if (problem !== undefined) throw notStored(together, problem);
-        for (const step of together) count(counts, step);
+      for (const some of requestsOf(steps, together)) {
+        try {
+          requireIndexed(some, await request(some, target, context));
+          for (const step of some) count(counts, step);
+        } catch (error) {
+          refuse(some, error);
+        }
+        done += some.length;
+        if (refused)
+          context.progress({ verb: "Sending", done, total: steps.length, unit: "chunks" });
       }
     } catch (error) {
       if (!isLost(error) || ++lost > MAX_LOST || context.host.signal.aborted) throw error;
@@ -99,16 +124,38 @@ async function untilSummarized({ dataset_id, document_id }: ChunkTarget, context
   );
 }
 
-/** The steps of each request: chunks are appended several at a time. */
-function* requestsOf(steps: readonly ChunkStep[]): Generator<readonly ChunkStep[]> {
+/** The steps of each request: this many chunks are appended at a time. */
+function* requestsOf(
+  steps: readonly ChunkStep[],
+  together: number,
+): Generator<readonly ChunkStep[]> {
   const appended = steps.filter(({ action }) => action === "append");
   const others = steps.filter(({ action }) => action !== "append");
-  for (const step of others) yield [step];
-  for (let at = 0; at < appended.length; at += APPENDED_TOGETHER)
-    yield appended.slice(at, at + APPENDED_TOGETHER);
+  yield* slices(others, 1);
+  yield* slices(appended, together);
 }
 
 const ifDeleted = ignoring("not-found"); // already
+
+/** What a row asks for, and the chunk that it has. */
+type WantedChunk = { readonly to: StoredChunk; readonly chunk: ExistingChunk | undefined };
+
+/** Makes the chunks that rows ask for; returns why the server refuses some, by their position: the row. */
+export async function changeRows(
+  target: ChunkTarget,
+  plan: (existing: readonly ExistingChunk[]) => readonly WantedChunk[],
+  context: Context,
+): Promise<ReadonlyMap<number, string>> {
+  const refused = new Map<number, string>();
+  const steps = (existing: readonly ExistingChunk[]) => {
+    const wanted = plan(existing);
+    const pairs = wanted.flatMap(({ to, chunk }) => (chunk ? [[to, chunk] as const] : []));
+    const missing = wanted.flatMap(({ to, chunk }) => (chunk ? [] : [to]));
+    return stepsFor({ pairs, missing, surplus: [] }, target);
+  };
+  await changeChunks(target, steps, context, refused);
+  return refused;
+}
 
 /** Sends the request of steps; returns the response. */
 async function request(
@@ -174,13 +221,13 @@ function changeOf(
   };
 }
 
-/** Why a chunk of a response could not be indexed: its status is `error` then (server §9.7). */
-function failureIn(response: unknown): string | undefined {
+/** Throws remote-failed for a chunk of a response that was not indexed: its status is `error` then (server §9.7). */
+function requireIndexed(steps: readonly ChunkStep[], response: unknown): void {
   const data = valueAt(response, "data") ?? response;
   const failed = (Array.isArray(data) ? data : [data]).find(
     (chunk) => isObject(chunk) && chunk["status"] === "error",
   ) as { readonly error?: unknown } | undefined;
-  return failed && String(failed.error ?? "no reason given");
+  if (failed) throw notStored(steps, String(failed.error ?? "no reason given"));
 }
 
 function count(counts: ChunkCounts, { action }: ChunkStep): void {

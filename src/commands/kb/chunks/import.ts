@@ -1,4 +1,4 @@
-import { CliError, isFatal, verdict } from "../../../errors.ts";
+import { verdict } from "../../../errors.ts";
 import { collect, groupBy } from "../../../lib/collect.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
@@ -6,19 +6,19 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readInput } from "../../task/files.ts";
 import {
-  changeChunks,
+  changeRows,
   chunkRules,
   embeddedCharacters,
+  partsThatDiffer,
   readChunks,
-  stepsFor,
 } from "../chunk-lists/index.ts";
 import type { ChunkTarget, ExistingChunk, StoredChunk } from "../chunk-lists/index.ts";
+import { countsOf, sendsContent } from "../changes/index.ts";
 import { readKbState } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
 import type { chunkImportParams } from "./command.ts";
 import { addedChunk, readSheet, stateOf, wantedChunk } from "./sheet.ts";
 import type { SheetRow } from "./sheet.ts";
-import { stringifyJson } from "../../../lib/json.ts";
 
 /** What becomes of a row. */
 interface RowChange {
@@ -29,9 +29,10 @@ interface RowChange {
   readonly id: string | null;
 }
 
-/** A row with the chunk that it asks for. */
-interface Wanted extends RowChange {
+/** A row with the chunk that it asks for, and the one that it has. */
+interface PlannedChange extends RowChange {
   readonly to?: StoredChunk;
+  readonly chunk?: ExistingChunk | undefined;
 }
 
 /** The rows of a document, and where they go. */
@@ -50,28 +51,25 @@ export async function* run(
   const { dataset_id, file } = input;
   const sheet = await readSheet(file, await readInput(file, context.host));
   const { documents, settings } = await readKbState(dataset_id, context);
-  const byId = new Map(documents.map((document) => [document.id, document]));
   const rules = chunkRules(settings, settings.doc_form);
-  const places = [...groupBy(sheet, (row) => row.document_id)].map(
-    ([document_id, rows]): RowsPlace => ({
-      rows,
-      document: byId.get(document_id),
-      target: { dataset_id, document_id, ...rules },
-      overwrite: input.overwrite,
-    }),
-  );
-  const plans: (readonly Wanted[])[] = [];
-  for (const place of places) plans.push(await planRows(place, context));
-  await noticePlan(plans.flat(), context);
+  const places = [...groupBy(sheet, (row) => row.document_id)].map(([document_id, rows]) => ({
+    rows,
+    document: documents.find(({ id }) => id === document_id),
+    target: { dataset_id, document_id, ...rules },
+    overwrite: input.overwrite,
+  }));
+  const plans: { readonly place: RowsPlace; readonly planned: readonly PlannedChange[] }[] = [];
+  for (const place of places) {
+    const chunks = place.document ? await collect(readChunks(place.target, context)) : [];
+    plans.push({ place, planned: planChanges(place, chunks) });
+  }
+  const all = plans.flatMap(({ planned }) => planned);
+  await noticePlan(all, context);
   const failed: RowChange[] = [];
-  for (const [at, place] of places.entries()) {
-    const planned = plans[at] ?? [];
-    const isMade = !context.options.dryRun && planned.some(({ to }) => to !== undefined);
-    // Planned again, since chunks may have been changed while others were read and made.
-    const made = isMade
-      ? await makeRows(await planRows(place, context), place.target, context)
-      : planned;
-    for (const { to: _, ...row } of made) {
+  for (const { place, planned } of plans) {
+    const isMade = !context.options.dryRun && planned.some(sendsContent);
+    const made = isMade ? await makeChanges(place, context) : planned;
+    for (const { to: _, chunk: __, ...row } of made) {
       if (row.action === "unchanged") continue;
       if (row.action === "conflict" || row.action === "failed") failed.push(row);
       yield row;
@@ -86,31 +84,34 @@ export async function* run(
   );
 }
 
-/** Compares the rows of a document with its chunks. */
-async function planRows({ rows, document, target, overwrite }: RowsPlace, context: Context) {
+/** Compares the rows of a document with its chunks; pure. */
+function planChanges(
+  { rows, document, target, overwrite }: RowsPlace,
+  chunks: readonly ExistingChunk[],
+): readonly PlannedChange[] {
   const name = document?.name ?? target.document_id;
-  const ends = (action: RowChange["action"], { number, chunk_id }: SheetRow, note: string | null) =>
-    ({ action, document: name, row: number, note, id: chunk_id }) as const;
-  if (!document) return rows.map((row) => ends("failed", row, "document not found"));
-  const chunks = await collect(readChunks(target, context));
   const existing = new Map(chunks.map((chunk) => [chunk.id, chunk]));
   const rowIds = new Set(rows.map(({ chunk_id }) => chunk_id));
-  const isClosed = !document.enabled || document.indexing_status !== "completed";
-  return rows.map((row): Wanted => {
-    const chunk = row.chunk_id === null ? undefined : existing.get(row.chunk_id);
-    if (row.chunk_id === null) {
+  const isClosed = !document?.enabled || document.indexing_status !== "completed";
+  return rows.map((row): PlannedChange => {
+    const { number, chunk_id: id } = row;
+    const ends = (action: RowChange["action"], note: string | null = null) =>
+      ({ action, document: name, row: number, note, id }) as const;
+    if (!document) return ends("failed", "document not found");
+    if (id === null) {
       const to = addedChunk(row);
-      const added = addedBefore(to, chunks, rowIds);
-      if (added && added.status !== "error") return ends("unchanged", row, null);
-      if (isClosed) return ends("failed", row, "the document is disabled or not indexed");
-      return { ...ends("create", row, null), to };
+      const chunk = addedBefore(to, chunks, rowIds);
+      if (chunk && chunk.status !== "error") return { ...ends("unchanged"), to, chunk };
+      if (isClosed) return ends("failed", "the document is disabled or not indexed");
+      return { ...ends("create"), to, chunk };
     }
-    if (!chunk) return ends("failed", row, "the chunk was deleted");
+    const chunk = existing.get(id);
+    if (!chunk) return ends("failed", "the chunk was deleted");
     const to = wantedChunk(row, chunk);
-    if (to === chunk) return ends("unchanged", row, null);
+    if (to === chunk) return ends("unchanged");
     if (!overwrite && row.state !== "" && row.state !== stateOf(chunk))
-      return ends("conflict", row, "changed since the export");
-    return { ...ends("update", row, partsThatDiffer(to, chunk)), to };
+      return ends("conflict", "changed since the export");
+    return { ...ends("update", partsThatDiffer(to, chunk)), to, chunk };
   });
 }
 
@@ -125,64 +126,30 @@ const addedBefore = (
       content === to.content && (to.answer === null || answer === to.answer) && !rowIds.has(id),
   );
 
-const partsThatDiffer = (to: StoredChunk, chunk: ExistingChunk): string =>
-  (["content", "answer", "keywords", "enabled", "summary"] as const)
-    .filter((part) => stringifyJson(to[part]) !== stringifyJson(chunk[part]))
-    .join(", ");
-
-async function noticePlan(all: readonly Wanted[], context: Context): Promise<void> {
-  const sent = all.flatMap(({ to }) => to ?? []);
-  const count = (action: RowChange["action"]) => all.filter((row) => row.action === action).length;
+async function noticePlan(all: readonly PlannedChange[], context: Context): Promise<void> {
+  const sent = all.filter(sendsContent).flatMap(({ to }) => to ?? []);
   const characters = sent.reduce((sum, chunk) => sum + embeddedCharacters(chunk), 0);
-  const counts = (["update", "create", "unchanged", "conflict", "failed"] as const)
-    .flatMap((action) => (count(action) === 0 ? [] : [`${count(action)} ${words[action]}`]))
-    .join(", ");
   const size = sent.length > 0 ? `; up to ${groupDigits(characters)} characters to index` : "";
-  await context.notice(`${counted(all.length, "row")}: ${counts || "nothing to do"}${size}`);
+  const counts = countsOf(all, true) || "nothing to do";
+  await context.notice(`${counted(all.length, "row")}: ${counts}${size}`);
 }
 
-const words = {
-  update: "to update",
-  create: "to add",
-  unchanged: "unchanged",
-  conflict: "in conflict",
-  failed: "that cannot be imported",
-} as const;
-
-/**
- * Makes the changes of one document, all together. If the server refuses one, each is made alone: those that are
- * made already need no request, and a failure is that of its row.
- */
-async function makeRows(wanted: readonly Wanted[], target: ChunkTarget, context: Context) {
-  const rowIds = new Set(wanted.map(({ id }) => id));
-  /** The chunk of each row: that of its ID, or one that this import has added. */
-  const planSteps = (rows: readonly Wanted[], existing: readonly ExistingChunk[]) => {
-    const steps = rows.flatMap(({ id, to }) => {
-      if (to === undefined) return [];
-      const chunk =
-        id === null ? addedBefore(to, existing, rowIds) : existing.find((each) => each.id === id);
-      return [{ id, chunk, to: { ...to, children: chunk?.children ?? [] } }]; // those there stay
+/** Makes the changes of one document as it is now, all together; one that the server refuses fails alone. */
+async function makeChanges(place: RowsPlace, context: Context): Promise<readonly PlannedChange[]> {
+  let planned: readonly PlannedChange[] | undefined;
+  const plan = (existing: readonly ExistingChunk[]) => {
+    const now = planChanges({ ...place, overwrite: planned ? true : place.overwrite }, existing);
+    planned ??= now;
+    const sent = new Set(planned.filter(sendsContent).map(({ row }) => row));
+    return now.flatMap(({ row, to, chunk }) => {
+      if (!to || !sent.has(row)) return [];
+      // Child chunks that are there stay.
+      return [{ chunk, to: { ...to, position: row, children: chunk?.children ?? [] } }];
     });
-    const pairs = steps.flatMap(({ to, chunk }) => (chunk ? [[to, chunk] as const] : []));
-    const missing = steps.flatMap(({ id, to, chunk }) => (chunk || id !== null ? [] : [to]));
-    return stepsFor({ pairs, missing, surplus: [] }, target);
   };
-  const make = async (rows: readonly Wanted[]): Promise<readonly Wanted[]> => {
-    try {
-      await changeChunks(target, (existing) => planSteps(rows, existing), context);
-      return rows;
-    } catch (error) {
-      if (!(error instanceof CliError) || context.host.signal.aborted || error.kind === "limited")
-        throw error;
-      if (rows.length > 1 && !isFatal(error)) {
-        const made: Wanted[] = [];
-        for (const row of rows) made.push(...(row.to === undefined ? [row] : await make([row])));
-        return made;
-      }
-      return rows.map((row) =>
-        row.to === undefined ? row : { ...row, action: "failed", note: error.message },
-      );
-    }
-  };
-  return make(wanted);
+  const refused = await changeRows(place.target, plan, context);
+  return (planned ?? []).map((each): PlannedChange => {
+    const note = refused.get(each.row);
+    return note === undefined ? each : { ...each, action: "failed", note };
+  });
 }

@@ -3,7 +3,7 @@ import { csvLines } from "../../../lib/formats/csv.ts";
 import { readRowFile, rowPlace } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
 import { isUuid, counted } from "../../../lib/text.ts";
-import { collect } from "../../../lib/collect.ts";
+import { collect, groupBy } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -77,12 +77,9 @@ export async function readSheet(path: string, bytes: Uint8Array): Promise<SheetR
   if (!head?.includes("document_id"))
     throw usage(`${path}: column document_id is missing`, example);
   const read = rows.map((row) => sheetRow(row, path));
-  const ids = new Set<string>();
-  for (const { chunk_id } of read) {
-    if (chunk_id !== null && ids.has(chunk_id))
-      throw usage(`${path}: several rows have the chunk_id ${chunk_id}`);
-    if (chunk_id !== null) ids.add(chunk_id);
-  }
+  for (const [id, same] of groupBy(read, ({ chunk_id }) => chunk_id))
+    if (id !== null && same.length > 1)
+      throw usage(`${path}: several rows have the chunk_id ${id}`);
   return read;
 }
 
