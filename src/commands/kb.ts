@@ -43,7 +43,7 @@ const features: ProgramFeatures["features"] = [
     modelList: () => import("./models/models.ts"),
   }),
   tasks("sync status", () => import("./kb/sync/command.ts"), {
-    kbSync: () => import("./kb/sync/sync.ts"),
+    kbSync: () => import("./kb/sync/sync-rows.ts"),
     kbSyncRun: () => import("./kb/sync/run-sources.ts"),
     kbSyncHistory: async () => (await import("./kb/sync/run-sources.ts")).history,
     kbStatus: () => import("./kb/sync/status.ts"),

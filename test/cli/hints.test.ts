@@ -81,6 +81,8 @@ async function brokenCommands(text: string, { on = server, world, unless }: Scen
 
 beforeAll(async () => {
   await mkdir(join(folder, "docs"));
+  await mkdir(join(folder, "rows"));
+  await writeFile(join(folder, "rows", "leave.md"), "content\nForty days.\n");
   await mkdir(join(folder, "off"));
   await writeFile(join(folder, "docs", "a.md"), "A text.");
   await writeFile(join(folder, "docs", "leave.md"), "Another text.");
@@ -273,8 +275,10 @@ const scenes: readonly Scene[] = [
   { line: "kb chunk add 'Hand book' leave.md --content Text", on: idle },
   { line: "kb chunk add 'Hand book' off.md --content Text" },
   { line: "kb doc add 'Hand book' x.md --text T --indexing-technique high_quality" },
+  { line: "kb sync Bare $dir/rows/leave.md --rows" },
   { line: "kb sync Bare $dir/docs" },
   { line: "kb sync Bare https://example.com" },
+  { line: "kb sync 'Hand book' $dir/rows/leave.md --rows" },
   { line: "wf chat -m hello --app chat" },
   { line: "kb create Guide --chunk-size 500" },
   { line: "kb doc upload Bare $dir/docs -r", unless: "the directory is not named" },

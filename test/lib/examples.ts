@@ -54,6 +54,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb backup (list|diff|cat|restore|drill|prune)/, ["kb backup backups Handbook"]],
   [/^kb backup diff backups$/, ["kb backup backups Handbook"]],
   [/^kb chunk import/, ["kb chunk export Handbook chunks.csv"]],
+  [/^kb sync FAQ/, ["kb create FAQ --indexing-technique high_quality"]],
   [/^kb undo/, ["kb doc disable Handbook leave.md --backup-dir backups"]],
   [/^wf .*test (run|plan) .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
   [
@@ -106,6 +107,7 @@ const files: Readonly<Record<string, string>> = {
   "before.jsonl": recording("succeeded"),
   "after.jsonl": recording("partial-succeeded"),
   "approve.json": `{"action":"approve","inputs":{"comment":"fine"}}`,
+  "faq.csv": "Nr,Frage,Antwort\n1,Where?,Main street 1.\n",
   "questions.csv": "query\nHow many days?\nWhere?\n",
   "labels.csv": "answer,expected,label\n30 days,30 days,pass\nNone,30 days,fail\n",
   "suite.yaml": "tests: [{name: repeats, inputs: {query: hello}}]\n",

@@ -25,10 +25,12 @@ export type Action =
   | "unbind"
   | "switch";
 
+type ContentPart = "document" | "chunk";
+
 /** One change of a knowledge base, planned or made: a row of the result. */
 export interface Change {
   readonly action: Action;
-  readonly what: "knowledge base" | "setting" | "tag" | "field" | "built-in fields" | "document";
+  readonly what: "knowledge base" | "setting" | "tag" | "field" | "built-in fields" | ContentPart;
   /** For a document, its path or name in the source. */
   readonly name: string;
   readonly id: string | null;

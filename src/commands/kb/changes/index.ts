@@ -3,7 +3,7 @@ export type { DocumentTarget } from "./apply-documents.ts";
 export type { DocumentFlags } from "./params.ts";
 export { applySettings, createKb } from "./apply-settings.ts";
 export type { SettingsPlan } from "./apply-settings.ts";
-export { change, documentRow, sendsContent } from "./change.ts";
+export { change, documentRow, rowOf, sendsContent } from "./change.ts";
 export type { Action, Change, DocumentChange, SourceDocument } from "./change.ts";
 export {
   countsOf,
@@ -11,11 +11,14 @@ export {
   isOutOfSync,
   makeDocuments,
   plannedRow,
+  requireMade,
   sizeOf,
+  changeSummary,
   lossesIn,
   withLosses,
   withLost,
 } from "./make-documents.ts";
+export type { SizedChange } from "./make-documents.ts";
 export { ambiguousContent, duplicatePath, indexedAgain, planDocuments } from "./plan-documents.ts";
 export { planSettings } from "./plan-settings.ts";
 export type { CurrentState, DesiredState } from "./plan-settings.ts";

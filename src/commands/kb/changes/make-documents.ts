@@ -52,7 +52,7 @@ export const lossesIn = (changes: readonly DocumentChange[]): readonly string[] 
 /** How the summary and the error name the work. */
 export interface Wording {
   readonly verb: "sync" | "import" | "restore";
-  readonly noun: "file" | "document";
+  readonly noun: "file" | "document" | "row";
   /** Number of documents or files. */
   readonly count: number;
   /** The command line that replaces the documents in conflict. */
@@ -92,10 +92,16 @@ export async function* makeDocuments(
     results.push(row);
     yield row;
   }
-  context.summary(summaryOf(results, changes, wording, context));
+  context.summary(changeSummary(results, changes, wording, context));
   if (limit) throw limit;
   requireMade(results, target.dataset_id, wording, context);
 }
+
+/** A planned change, with the size of its source. */
+export interface SizedChange extends Change {
+  readonly source: Sized | undefined;
+}
+type Sized = Pick<SourceDocument, "size" | "kind" | "exported">;
 
 /** Adds the tally of an interrupted run to its error; for any other error it is a notice. */
 async function endedEarly(error: CliError, tally: RunTally, context: Context): Promise<CliError> {
@@ -136,7 +142,8 @@ export const isOutOfSync = ({ action, id, note }: Change): boolean =>
 /** Does the row of a document tell of a change, made or not? */
 export const isChange = (row: Change): boolean => row.action !== "skip" || isOutOfSync(row);
 
-function requireMade(
+/** Throws partial if a result differs from its source. */
+export function requireMade(
   results: readonly Change[],
   dataset_id: string,
   { verb, noun, count, unfit = [], adopt }: Wording,
@@ -166,7 +173,7 @@ function hintFor(first: Change, dataset_id: string, noun: Wording["noun"]): stri
       at,
     );
   if (first.note?.startsWith("exists")) return commandLine("kb doc delete", at);
-  return noun === "file"
+  return noun !== "document"
     ? "fix them and run the command again"
     : "run the command again; existing documents are kept";
 }
@@ -190,9 +197,9 @@ const outcomes: Readonly<Partial<Record<Action, readonly [made: string, planned?
  * The summary, whose numbers add up: `305 files: 240 created, 63 failed, 2 skipped; documents
  * without a file: 4 deleted; 480,574 characters indexed`.
  */
-function summaryOf(
+export function changeSummary(
   results: readonly Change[],
-  changes: readonly DocumentChange[],
+  changes: readonly SizedChange[],
   { verb, noun, count }: Wording,
   { options }: Context,
 ): string {
@@ -206,11 +213,12 @@ function summaryOf(
   const indexed = new Set(results.filter(sendsContent).map(({ name }) => name));
   const sent = changes.filter((each) => sendsContent(each) && indexed.has(each.name));
   const size = sizeOf(sent.flatMap(({ source }) => source ?? []));
+  const without = noun === "row" ? "chunks" : "documents";
   const parts = [
     `${groupDigits(count)} ${count === 1 ? noun : `${noun}s`}: ${counts || "nothing to do"}`,
     ...(others === ""
       ? []
-      : [`${verb === "restore" ? "others" : `documents without a ${noun}`}: ${others}`]),
+      : [`${verb === "restore" ? "others" : `${without} without a ${noun}`}: ${others}`]),
     ...(size === "" ? [] : [`${size} ${dryRun ? "to index" : "indexed"}`]),
   ];
   return parts.join("; ");
@@ -226,7 +234,7 @@ export const countsOf = (rows: readonly Pick<Change, "action">[], isPlan: boolea
     .join(", ");
 
 /** `13,438 characters and 22 bytes`. */
-export const sizeOf = (sources: readonly SourceDocument[]): string =>
+export const sizeOf = (sources: readonly Sized[]): string =>
   (["character", "byte"] as const)
     .flatMap((unit) => {
       const size = sum(sources.filter((each) => unitOf(each) === unit).map((each) => each.size));
@@ -234,5 +242,4 @@ export const sizeOf = (sources: readonly SourceDocument[]): string =>
     })
     .join(" and ");
 
-const unitOf = ({ kind, exported }: SourceDocument) =>
-  kind === "text" && !exported ? "character" : "byte";
+const unitOf = ({ kind, exported }: Sized) => (kind === "text" && !exported ? "character" : "byte");

@@ -67,7 +67,7 @@ export const largeFile = ({ source, name }: DocumentChange): string | undefined 
 
 /** What a run has done so far, which is also known if it ends early. */
 export interface RunTally {
-  readonly noun: "file" | "document";
+  readonly noun: "file" | "document" | "row";
   readonly uploads: ChangeCount;
   /** Changes of values or status only. */
   readonly updates: ChangeCount;

@@ -95,7 +95,8 @@ export async function* walkFiles(
 
 /** What names a source that is not a directory: the file or the site that was meant. */
 async function directoryHint(path: string, isFile: boolean, files: Files): Promise<string> {
-  if (isFile) return `files are uploaded by ${commandLine("kb doc upload", ["KB", path])}`;
+  if (isFile)
+    return `files are uploaded by ${commandLine("kb doc upload", ["KB", path])}; the rows of a sheet are synced with --rows`;
   const [, host, repository] = /^git@([^:]+):(.+)$/.exec(path) ?? [];
   const git = host && repository ? `ssh://git@${host}/${repository}` : path;
   if (git.endsWith(".git"))

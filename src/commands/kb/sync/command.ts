@@ -1,4 +1,4 @@
-import { listChunks } from "../../../operations/chunks.ts";
+import { createChunks, deleteChunk, listChunks, updateChunk } from "../../../operations/chunks.ts";
 import {
   list,
   local,
@@ -21,6 +21,9 @@ const comparedParams = {
     required,
     placeholder: "source",
   }),
+  rows: local.flag("Make each row of a CSV file one chunk"),
+  map: local.text("Columns: question=Frage,answer=Antwort", { many: true }),
+  id_column: local.text("Column that identifies the rows of --rows", { placeholder: "column" }),
   include: local.text("Only files that match, e.g. '**/*.md'", {
     placeholder: "pattern",
     many: true,
@@ -32,7 +35,7 @@ const comparedParams = {
   prefix: local.text("Prefix of paths, e.g. of a second directory", {
     placeholder: "prefix",
   }),
-  prune: local.flag("Delete documents whose file no longer exists", {
+  prune: local.flag("Delete what has no file or row any more", {
     meant: ["--delete", "--mirror"],
   }),
   adopt: local.flag("Take over documents that have the name of a file"),
@@ -40,7 +43,7 @@ const comparedParams = {
   max_size: local.text("Skip larger files, e.g. 5MB", { placeholder: "size" }),
   allow_private: local.flag("Let the name of a site lead to a private address"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
-  metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
+  metadata: local.text("field=value; {1} is the first wildcard", {
     placeholder: "field=value",
     many: true,
   }),
@@ -52,8 +55,8 @@ const comparedParams = {
 
 export const syncParams = {
   ...comparedParams,
-  rewrite: local.flag("Send unchanged files, too, so that they are indexed again"),
-  max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
+  rewrite: local.flag("Send unchanged files, too, to index them again"),
+  max_delete: local.text("Ask before deleting more: number or % (default 20%)"),
   shard: local.text("Sync one share of the files: 3/8, auto or auto/8", { placeholder: "share" }),
   show: local.text("With --dry-run, print the text of this file", {
     placeholder: "path",
@@ -63,6 +66,11 @@ export const syncParams = {
 };
 
 const syncRows = withNamePath("document_id", list("", "action path:name note document_id:id"));
+
+const sheetRows = onTerminal(
+  { ...changeResults, name: "name" },
+  withNamePath("id", list("", "action name note chunk_id=id:id")),
+);
 
 /** Each change of a watched directory is news. */
 const watchedRows = onTerminal(
@@ -76,15 +84,16 @@ export const kbSync = task({
   meant: ["push", "watch"],
   summary: "Sync a directory or another source to a knowledge base",
   about:
-    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same, and so is one of another source. If --rewrite would drop chunks that were edited,\nadded, disabled or removed by hand, the command names them and asks.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
+    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis in document metadata (kb_path …), so any machine can continue. Changes of the server are overwritten.\nA document of a name that no sync of this source has made is a conflict unless its content is the same.\n--rewrite asks before it drops chunks edited by hand.\n\nTexts are sent, other files uploaded, with U+2215 for / in their names. --prune keeps documents of\nexcluded or unreadable files; of shards, only 1 can --prune.\n\nWith --rows, chunks are rows of a sheet: columns question and answer, or content, and keywords. With\n--id-column, changes of the server since the last sync here are conflicts (--adopt overwrites).",
   parallel: true,
   params: syncParams,
-  output({ watch, show }) {
+  output({ watch, show, rows }) {
+    if (rows) return sheetRows;
     if (show !== undefined) return textChunks;
     return watch ? watchedRows : undefined;
   },
   returns: onTerminal({ ...changeResults, name: "path" }, syncRows),
-  sends: [...syncRequests, listChunks, createKnowledgeBase],
+  sends: [...syncRequests, listChunks, createChunks, updateChunk, deleteChunk, createKnowledgeBase],
   effect: "writes",
   plans: true,
   confirms: true,
@@ -92,8 +101,8 @@ export const kbSync = task({
   examples: [
     "kb sync Handbook docs",
     "kb sync Handbook docs --dry-run",
-    "kb sync Handbook docs --prune --include '**/*.md'",
-    "kb sync Handbook docs --metadata 'team={1}' --match '*/**'",
+    "kb sync Handbook docs --prune --metadata 'team={1}' --match '*/**'",
+    "kb sync FAQ faq.csv --rows --map question=Frage,answer=Antwort",
   ],
 });
 
@@ -156,8 +165,10 @@ export const kbStatus = task({
   about:
     "Plans the sync with the same flags and shows its size; nothing is changed. `kb sync --dry-run` lists\neach change. Files with unsupported types count as skipped, which is not a difference.",
   params: statusParams,
+  output: ({ rows }) =>
+    rows ? record("changes unchanged problems ... state rows without_row") : undefined,
   returns: withNamePath("state", record("changes unchanged problems ... state files without_file")),
-  sends: [getKnowledgeBase, getMetadataOverview, listDocuments, downloadDocumentsZip],
+  sends: [getKnowledgeBase, getMetadataOverview, listDocuments, downloadDocumentsZip, listChunks],
   effect: "reads",
   exits: ["gate"],
   examples: [

@@ -25,7 +25,7 @@ import type { SourceOptions, SourceObject } from "../sources/index.ts";
 import type { syncParams } from "./command.ts";
 
 /** The flags, and how documents are split (default: as the last one of them). */
-type SyncInput = Input<typeof syncParams> & { readonly process_rule?: unknown };
+export type SyncInput = Input<typeof syncParams> & { readonly process_rule?: unknown };
 
 /** The result of a file or document. */
 export interface SyncRow extends Change {
@@ -141,7 +141,8 @@ async function* makePlan(
       commandLine("kb update", [dataset_id], { "indexing-technique": "economy" }),
     );
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
-  await confirmDeletes(changes, owned.length, input, context);
+  const deleted = changes.filter(({ action }) => action === "delete").map(({ name }) => name);
+  await confirmDeletes(deleted.sort(), { ...input, total: owned.length }, "documents", context);
   await confirmRewrites(changes, context);
   const wording = {
     verb: "sync",
@@ -156,8 +157,11 @@ async function* makePlan(
 }
 
 /** The same sync with --adopt. */
-const adoptLine = ({ dataset_id, directory, ...flags }: SyncInput): string =>
+export const adoptLine = ({ dataset_id, directory, ...flags }: SyncInput): string =>
   commandLine("kb sync", [dataset_id, directory], {
+    ...(flags.rows && { rows: true }),
+    map: flags.map,
+    "id-column": flags.id_column,
     include: flags.include,
     exclude: flags.exclude,
     prefix: flags.prefix,
@@ -216,20 +220,16 @@ async function noticeUnmarked(
   await notice(`${what}: ${firstNames(names)}; ${maybe}`);
 }
 
-/** Prompts before many documents are deleted; a dry run says that the sync would. */
-async function confirmDeletes(
-  changes: readonly DocumentChange[],
-  total: number,
-  input: SyncInput,
+/** Prompts before more is deleted than --max-delete allows; a dry run says that the sync would. */
+export async function confirmDeletes(
+  deleted: readonly string[],
+  { total, ...input }: SyncInput & { readonly total: number },
+  noun: string,
   context: Context,
 ): Promise<void> {
-  const deleted = changes
-    .filter(({ action }) => action === "delete")
-    .map(({ name }) => name)
-    .sort();
   if (deleted.length <= maxDeletes(input, total)) return;
   const names = firstNames(deleted);
-  const what = `${deleted.length} of ${total} documents (more than --max-delete): ${names}`;
+  const what = `${deleted.length} of ${total} ${noun} (more than --max-delete): ${names}`;
   if (context.options.dryRun) await context.notice(`would ask before deleting ${what}`);
   else await context.confirm(`Delete ${what}?`);
 }
@@ -242,8 +242,8 @@ async function confirmRewrites(changes: readonly DocumentChange[], context: Cont
   await confirmLosses(lossesIn(again), { question, declined: "nothing was changed" }, context);
 }
 
-/** Number of documents that may be deleted without a prompt: `20%` of 40 → 8. Throws usage. */
-function maxDeletes({ max_delete = "20%" }: SyncInput, total: number): number {
+/** Number that may be deleted without a prompt: `20%` of 40 → 8. Throws usage. */
+export function maxDeletes({ max_delete = "20%" }: SyncInput, total: number): number {
   const [, number = "", percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(max_delete) ?? [];
   if (number === "") {
     const text = JSON.stringify(max_delete);
