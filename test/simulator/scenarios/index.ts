@@ -5,6 +5,7 @@ import { each } from "./each.ts";
 import { following } from "./following.ts";
 import { logs } from "./logs.ts";
 import { parallel } from "./parallel.ts";
+import { rows } from "./rows.ts";
 import { largeSite, site } from "./site.ts";
 import { snapshot } from "./snapshot.ts";
 import { state } from "./state.ts";
@@ -19,6 +20,7 @@ export const scenarios: readonly Scenario[] = [
   each,
   snapshot,
   asIs,
+  rows,
   backups,
   state,
   logs,
