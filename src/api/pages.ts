@@ -22,6 +22,12 @@ export interface RowLimit {
   readonly sortedBy?: string | undefined;
 }
 
+/** The places of these rows among all that are wanted, from 0: the first one, and the one after the last. */
+export function placesOf({ limit, page = 1 }: Pick<RowLimit, "limit" | "page">) {
+  const from = page === 1 ? 0 : (page - 1) * limit;
+  return { from, to: from + limit };
+}
+
 /** Progress of reading a list. */
 export interface PageCounter {
   shown: number;

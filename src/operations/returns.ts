@@ -77,9 +77,10 @@ function columnOf(text: string): PathColumn {
     : [label, path, kind as ColumnKind | undefined]; // written in the table
 }
 
-/** A column: its label, its kind, and its value in a row. */
+/** A column: its label, its kind, the path of what it shows if it is one, and its value in a row. */
 interface ReadColumn {
   readonly label: string;
+  readonly path?: string;
   readonly kind?: ColumnKind | undefined;
   value(row: unknown): unknown;
 }
@@ -95,11 +96,11 @@ export function readColumns(columns: readonly Column[], all = true): ReadColumn[
 }
 
 function readColumn(column: Column): ReadColumn {
-  if (typeof column === "string") return { label: column, value: readerOf(column) };
+  if (typeof column === "string") return { label: column, path: column, value: readerOf(column) };
   const [label, cell, kind] = column;
   if (typeof cell === "string") {
     const at = readerOf(cell);
-    return { label, kind, value: kind === "time" ? (row) => timeOf(at(row)) : at };
+    return { label, kind, path: cell, value: kind === "time" ? (row) => timeOf(at(row)) : at };
   }
   const read = cell as (row: unknown) => unknown; // the rows of the operation that declares it
   const value = (row: unknown) => {
@@ -199,6 +200,8 @@ export type TerminalForm =
       readonly outcome: string;
       readonly name: string;
       readonly reason?: string;
+      /** Where more than ten results of one kind have different reasons, they are one group. */
+      readonly kind?: string;
       readonly advice?: string;
       readonly routine: readonly string[];
       /** Is each result printed when it arrives, without groups? */

@@ -48,7 +48,7 @@ test.each<[string, unknown[], string]>([
   [
     "many deletions, which cannot be seen again",
     many(12, "delete", null),
-    "delete  12 × it/1.md, it/2.md, it/3.md, it/4.md, it/5.md, it/6.md, it/7.md,\n        it/8.md, it/9.md, it/10.md, it/11.md, it/12.md\n",
+    "delete  12: it/1.md, it/2.md, it/3.md, it/4.md, it/5.md, it/6.md, it/7.md,\n        it/8.md, it/9.md, it/10.md, it/11.md, it/12.md\n",
   ],
   [
     "different reasons and outcomes",

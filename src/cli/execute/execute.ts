@@ -1,10 +1,13 @@
+import { placesOf } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { itemOutcomes } from "../../commands/task/command-spec.ts";
 import type { Context, EngineTools } from "../../commands/task/command-spec.ts";
 import { noticeRowCount } from "../../commands/task/row-counts.ts";
 import { CliError, DryRunShown } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { Rows } from "../../lib/collect.ts";
 import { valueAt } from "../../lib/json.ts";
+import { groupDigits } from "../../lib/numbers.ts";
 import { formulasIn } from "../../lib/formats/csv.ts";
 import { isList, success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
@@ -29,6 +32,8 @@ import {
   withNamesIn,
 } from "./command-texts.ts";
 import { commandValues, itemsOf, withEnding, withSideEffect } from "./row-values.ts";
+import type { RowEnding } from "./row-values.ts";
+import { fileOutput } from "./file-output.ts";
 import { commandRunner } from "./run-command.ts";
 import { openSession, withTimeLimit } from "./session.ts";
 import type { Session } from "./session.ts";
@@ -102,12 +107,19 @@ async function perform(
   session: Session,
   { valuesOf, commands, shared }: Performing,
 ): Promise<void> {
-  const { command, typed, options, host, context } = session;
+  const { command, typed, options, context } = session;
   const { globals } = options;
-  const { input, extra } = await checkedLine({ command, typed, globals }, host);
+  const { input, extra } = await checkedLine({ command, typed, globals }, session.host);
+  // A dry run prints requests and no result, so the printing code is not loaded.
+  const dryRun = context.options.dryRun && !command.task?.plans;
+  const { outputFile = "-" } = globals;
+  const isFile = outputFile !== "-" && !dryRun;
+  const file = isFile ? fileOutput(outputFile, session.host.files) : undefined;
+  const host = file ? { ...session.host, stdout: file.out } : session.host;
   const format = await session.output();
   const returns = returnsOf(command, input, context.options.format);
   const verdict = deferredVerdict();
+  const { shown } = context.options.rows;
   const formulas = formulasIn(globals.safeCells === true, context.notice);
   const style: Style = {
     ...styleFor(globals, host, returns, { output: format, formulas }),
@@ -117,11 +129,10 @@ async function perform(
       verdict: () => pageVerdict(verdict.error(), session),
     },
     stop: { signal: context.host.signal, error: context.abortError },
+    ...(shown && { places: placesOf(shown) }),
     allRows: options.verbosity > 0 || context.options.dryRun,
-    ...shared,
+    ...(!file && shared),
   };
-  // A dry run prints requests and no result, so the printing code is not loaded.
-  const dryRun = context.options.dryRun && !command.task?.plans;
   const printer = dryRun ? drain : await import("../../output/print/print.ts");
   const engine: EngineTools = { valueColumns: await printer.checkStyle(returns, style), commands };
 
@@ -129,7 +140,8 @@ async function perform(
   const own = (inner: Context) =>
     commandValues({ session: { ...session, context: inner }, input, extra, engine });
   const source = withEnding(valuesOf?.(session) ?? guarded(session, input, own));
-  const values = verdict.values(finishes ? drainOnStop(source.values) : source.values);
+  const read = shown ? announced(source.values, context) : source.values;
+  const values = verdict.values(finishes ? drainOnStop(read) : read);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
   // On a terminal, the sentence has all that a create returns by default.
   const saysId = command.row?.creates && format === undefined && !options.quiet;
@@ -145,23 +157,35 @@ async function perform(
   };
   const render = succeeds && isSaid ? remember : printer.render;
   try {
-    await print(session, { returns, style, values, render });
+    await print({ ...session, host }, { returns, style, values, render });
+    await file?.close();
+    if (file) await context.notice(`wrote ${outputFile}`);
     await formulas.warn();
     await session.finishOutput();
+    if (succeeds && verdict.error() === undefined)
+      await noticeSuccess(session, source.ending(), id);
   } finally {
+    await file?.discard();
     await session.printSummary(); // it counts the rows even if they cannot be printed
   }
   verdict.throwIfSet();
-  const { success: said, deleted, done = {}, counter } = source.ending();
-  const isDone = Object.values(done).every((items) => items.length > 0);
-  if (succeeds && session.writes() > 0 && isDone) {
-    const shown = { ...typed, ...done };
-    const text = said ?? successText(command, shown, deleted);
-    const next = rulesOf(command)?.next?.(shown) ?? "";
-    if (text !== "")
-      await context.notice(`${text}${typeof id === "string" ? ` (${id})` : ""}${next}`);
-  }
+  const { counter } = source.ending();
   if (counter && command.row && isList(command.returns)) await noticeRowCount(counter, context);
+}
+
+/** Says what a write has done, with the ID of what it created. */
+async function noticeSuccess(
+  { command, typed, context, writes }: Session,
+  { success: said, deleted, done = {} }: RowEnding,
+  id: unknown,
+): Promise<void> {
+  const isDone = Object.values(done).every((items) => items.length > 0);
+  if (writes() === 0 || !isDone) return;
+  const shown = { ...typed, ...done };
+  const text = said ?? successText(command, shown, deleted);
+  const next = rulesOf(command)?.next?.(shown) ?? "";
+  if (text !== "")
+    await context.notice(`${text}${typeof id === "string" ? ` (${id})` : ""}${next}`);
 }
 
 /** What the command prints: a task may change it by its flags. */
@@ -186,14 +210,6 @@ async function print(
     readonly render: typeof drain.render;
   },
 ): Promise<void> {
-  const { outputFile } = globals;
-  const isContent = returns.kind === "file" || returns.kind === "text";
-  if (isContent && outputFile !== undefined && outputFile !== "-") {
-    // These kinds yield bytes or pieces of text.
-    await host.files.writeAtomic(outputFile, values as AsyncIterable<Uint8Array | string>);
-    await context.notice(`wrote ${outputFile}`);
-    return;
-  }
   const paths = style.columns?.some((name) => name.includes("."))
     ? (await import("../../output/print/print.ts")).watchPaths(values, { returns, style })
     : undefined;
@@ -214,6 +230,27 @@ function reportsSuccess(command: Command, { format, jq, columns }: Style, host: 
   const isTable = format === undefined || format === "grid" || format === "wide";
   const isPlain = isTable && jq === undefined && columns === undefined;
   return command.returns.kind !== "events" && isPlain && host.stdout.isTTY;
+}
+
+/** More rows than this, read to show some of them, are worth a notice. */
+const MANY_ROWS = 1000;
+
+/** The values; reports that all of them are read, since they are sorted. */
+async function* announced(
+  values: AsyncGenerator<unknown>,
+  { notice, progress }: Context,
+): AsyncGenerator<unknown> {
+  let read = 0;
+  let isSaid = false;
+  for await (const value of values) {
+    read += value instanceof Rows ? value.all.length : 1;
+    progress({ done: read, unit: "rows", verb: "Reading" });
+    if (read > MANY_ROWS && !isSaid) {
+      isSaid = true;
+      await notice(`reading all rows, which are more than ${groupDigits(MANY_ROWS)}, to sort them`);
+    }
+    yield value;
+  }
 }
 
 /** Drains the generator even if the consumer stops early (e.g. `| head`), so writes complete. */

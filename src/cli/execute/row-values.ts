@@ -34,7 +34,7 @@ interface CheckedCommand {
 }
 
 /** What a command of one request leaves behind besides. */
-interface RowEnding extends Ending {
+export interface RowEnding extends Ending {
   /** Size of the object that a delete has prompted for; the success message repeats it. */
   readonly deleted?: string | undefined;
   /** The positional of a command over several items, with those that were done. */

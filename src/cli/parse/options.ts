@@ -180,8 +180,15 @@ export function timeZoneFor(globals: Globals, host: Host): string {
 /** Default number of rows: the default page size of the server. */
 const DEFAULT_ROWS = 20;
 
-/** The rows that --all, --limit and --page request. Throws usage. */
-export function rowLimits({ returns }: Command, { limit, all, page }: Globals): RequestedRows {
+/** The rows that --all, --limit and --page request; all, if --sort or --reverse has to compare them. Throws usage. */
+export function rowLimits(command: Command, globals: Globals): RequestedRows {
+  const rows = requestedRows(command, globals);
+  const isOrdered = globals.sort !== undefined || globals.reverse;
+  if (!isOrdered || rows.limit === Infinity) return rows;
+  return { limit: Infinity, byDefault: rows.byDefault, shown: rows };
+}
+
+function requestedRows({ returns }: Command, { limit, all, page }: Globals): RequestedRows {
   if (all && (limit !== undefined || page !== undefined)) {
     throw usage("--all cannot be used with --limit or --page");
   }

@@ -159,14 +159,16 @@ const groups = {
       "In csv and tsv: prefix cells with an apostrophe that a spreadsheet would run as formulas",
       ({ returns }) => formatsOf(returns).includes("csv"),
     ),
-    flag("--sort <column>", "Sort the rows by a column", lists, { meant: ["--order-by"] }),
-    flag("--reverse", "Reverse the sort order", lists),
+    flag("--sort <column>", "Sort all rows by a column, and show the first", lists, {
+      meant: ["--order-by"],
+    }),
+    flag("--reverse", "Reverse the order of all rows, and show the first", lists),
     flag("--utc", "Show times in UTC", prints),
     flag("--relative", "Show times relative to now, such as 3m ago", prints),
     flag(
       "--output-file <path>",
-      "Write the output to a file",
-      ({ returns }) => returns.kind === "file" || returns.kind === "text",
+      "Write the output to a file, which appears once it is complete",
+      ({ returns }) => returns.kind !== "nothing",
     ),
     flag("--color <when>", "When to use color", always, {
       choices: () => ["always", "never", "auto"],

@@ -22,6 +22,8 @@ import type { CommandRunner } from "./command-runner.ts";
 export interface RequestedRows extends RowLimit {
   /** None of these flags is given. */
   readonly byDefault: boolean;
+  /** In another order than the server's, all rows are read, and these of them are shown. */
+  readonly shown?: Pick<RowLimit, "limit" | "page">;
 }
 
 /** How a prompt before a delete is answered. */
@@ -37,7 +39,6 @@ export interface ConfirmOptions {
 /** Shared flags as given, for tasks whose behavior depends on them. */
 export interface TaskFlags extends TargetFlags {
   readonly concurrency?: string | undefined;
-  readonly sort?: string | undefined;
   /** --timeout or KB_TIMEOUT, in ms. */
   readonly timeout?: number | undefined;
   /** The applications of --app, if the task takes several. */
@@ -154,6 +155,8 @@ export interface TaskSpec<P extends Params = Params> {
   readonly summary: string;
   /** Words of other programs for its last word, at most two, as in a row. */
   readonly meant?: readonly string[];
+  /** Hints for flags that it had, or that other programs have. */
+  readonly instead?: Readonly<Record<`--${string}`, string>>;
   /** What it does, as in a row (default: that of the wrapped row). */
   readonly action?: string;
   /** Longer text of the help page, after the summary. */

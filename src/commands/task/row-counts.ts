@@ -1,6 +1,6 @@
-import { lacksRows, newCounter } from "../../api/pages.ts";
+import { lacksRows, newCounter, placesOf } from "../../api/pages.ts";
 import type { PageCounter } from "../../api/pages.ts";
-import { CliError, usage } from "../../errors.ts";
+import { CliError } from "../../errors.ts";
 import type { Context } from "./command-spec.ts";
 import type { InputOf, Operation, Params, Returns, RowOf } from "../../operations/operation.ts";
 
@@ -9,19 +9,18 @@ export async function noticeRowCount(
   progress: PageCounter,
   { options, host, notice }: Context,
 ): Promise<void> {
-  const { shown, total, complete } = progress;
-  const { limit, page, byDefault } = options.rows;
+  const { rows } = options;
   if (host.stdout.closed) return;
-  const ended = complete && page === undefined && lacksRows(progress);
-  if (limit === Infinity || ended) requireAll(progress);
+  const ended = progress.complete && rows.page === undefined && lacksRows(progress);
+  if (rows.limit === Infinity || ended) requireAll(progress);
+  const { limit, page } = rows.shown ?? rows;
   if (limit === Infinity || page !== undefined) return;
-  if (total !== undefined && shown < total) {
-    const sorted = options.flags.sort === undefined ? "" : " and sorted";
-    const rest = byDefault || sorted !== "" ? ", --all for the rest" : "";
-    await notice(`${shown} of ${total} shown${sorted}${rest}`);
-  } else if (total === undefined && !complete && byDefault) {
-    await notice(`${shown} shown, --all for the rest`);
-  }
+  const shown = Math.min(progress.shown, limit);
+  const total = rows.shown ? progress.shown : progress.total;
+  const rest = rows.byDefault ? ", --all for the rest" : "";
+  if (total !== undefined && shown < total) await notice(`${shown} of ${total} shown${rest}`);
+  else if (total === undefined && !progress.complete && rows.byDefault)
+    await notice(`${shown} shown${rest}`);
 }
 
 /** Throws partial for a whole list that is known to be incomplete. */
@@ -49,8 +48,8 @@ export function requireAll(progress: PageCounter): void {
 }
 
 /**
- * Lists the rows, newest first, that meet a filter which the server does not support, up to the row limit;
- * prints how many of how many. Throws usage with --page.
+ * Lists the rows, newest first, that meet a filter which the server does not support: all of them are read, up to the
+ * last one that is requested. Prints how many meet it if that is known. Throws partial for an incomplete list.
  */
 export async function* matchingRows<P extends Params, R extends Returns<never>>(
   row: Operation<P, R>,
@@ -58,24 +57,25 @@ export async function* matchingRows<P extends Params, R extends Returns<never>>(
   keeps: (row: RowOf<R>) => boolean,
   { options, api, notice, host }: Context,
 ): AsyncGenerator<RowOf<R>> {
-  const { limit, page, byDefault } = options.rows;
-  const instead = "use --limit or --all instead of --page";
-  if (page !== undefined)
-    throw usage("--page cannot be used with filters applied locally", instead);
+  const { rows } = options;
+  const { from, to } = placesOf(rows);
   const counter = newCounter();
   let read = 0;
-  let shown = 0;
+  let matching = 0;
   for await (const each of api.rows(row, sent, { counter })) {
     read++;
     if (!keeps(each)) continue;
-    shown++;
-    yield each;
-    if (shown === limit) break;
+    matching++;
+    if (matching > from) yield each;
+    if (matching === to) break;
   }
   if (host.stdout.closed) return;
-  const { total = read } = counter;
-  if (counter.complete || read === total)
-    return notice(`${shown} of ${total} rows match (filtered locally)`);
-  const count = `${shown} of ${read} rows match, the newest of ${total} (filtered locally)`;
-  await notice(byDefault ? `${count}; use --all for the rest` : count);
+  const rest = rows.byDefault ? ", --all for the rest" : "";
+  const isCut = matching === to;
+  if (isCut && read !== counter.total)
+    return notice(`${matching - from} shown, more may match${rest}`);
+  const { limit, page } = rows.shown ?? rows;
+  const some = page === undefined && limit < matching ? `; ${limit} shown${rest}` : "";
+  await notice(`${matching} of ${read} rows match (filtered locally)${some}`);
+  if (!isCut) requireAll(counter);
 }

@@ -18,6 +18,8 @@ export interface Style extends TimeStyle {
   /** Path or label of the column to sort by. */
   readonly sort?: string;
   readonly reverse: boolean;
+  /** The places of the rows that are printed in that order, from 0 (default: all). */
+  readonly places?: { readonly from: number; readonly to: number };
   /** Filter in jq's language. */
   readonly jq?: string;
   /** Stops a running filter, which then throws the error. */

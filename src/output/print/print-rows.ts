@@ -139,13 +139,26 @@ export async function* mapped<T, U>(
   for await (const value of values) yield to(value);
 }
 
-/** Rows in the requested order; only a requested order collects all rows first. */
+/** Rows in the requested order, which all of them are read for. */
 export const ordered = (rows: RowBatches, { returns, style }: Printing): RowBatches =>
-  style.sort === undefined && !style.reverse ? rows : sortedRows(rows, returns, style);
+  style.sort === undefined && !style.reverse ? rows : orderedRows(rows, returns, style);
 
-async function* sortedRows(rows: RowBatches, returns: Returns<never>, { sort, reverse }: Style) {
-  const all = await allOf(rows);
-  yield sort === undefined ? all.reverse() : sortRows(all, fieldNamed(returns, sort), reverse);
+/** Rows beyond twice those that are printed, after which the others are forgotten. */
+const SURPLUS = 1000;
+
+async function* orderedRows(batches: RowBatches, returns: Returns<never>, style: Style) {
+  const { sort, reverse, places: { from, to } = { from: 0, to: Infinity } } = style;
+  const field = sort === undefined ? undefined : fieldNamed(returns, sort);
+  /** The rows that come first in that order, of those that are kept; equal ones as they came. */
+  const first = (rows: readonly unknown[]) =>
+    field ? sortRows(rows, field, reverse).slice(0, to) : rows.slice(-to);
+  let kept: unknown[] = [];
+  for await (const batch of batches) {
+    for (const row of batch) kept.push(row);
+    if (kept.length > 2 * to + SURPLUS) kept = first(kept);
+  }
+  const rows = first(kept);
+  yield (field ? rows : rows.reverse()).slice(from);
 }
 
 /** All rows. */

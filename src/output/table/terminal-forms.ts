@@ -1,6 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import { valueAt } from "../../lib/json.ts";
-import { groupDigits } from "../../lib/numbers.ts";
+import { groupBy } from "../../lib/collect.ts";
+import { groupDigits, sum } from "../../lib/numbers.ts";
 import { countCharacters } from "../../lib/text.ts";
 import { asText } from "../../operations/operation.ts";
 import type { TerminalForm } from "../../operations/operation.ts";
@@ -30,6 +31,7 @@ type ResultLabels = Extract<TerminalForm, { readonly form: "results" }>;
 interface ResultGroup {
   readonly outcome: string;
   readonly reason: string;
+  readonly kind: string;
   readonly advice: string;
   readonly color: keyof Colors | undefined;
   /** The first names. */
@@ -53,7 +55,7 @@ export async function printResults(
 ): Promise<number> {
   const groups = new Map<string, ResultGroup>();
   const write = async () => {
-    const text = resultsText([...groups.values()], style);
+    const text = resultsText(mergedKinds([...groups.values()]), style);
     groups.clear();
     if (text !== "") await out.write(text);
   };
@@ -81,12 +83,13 @@ function addResult(
     return value === null || value === undefined ? "" : visible(asText(value));
   };
   const outcome = text(labels.outcome);
-  const [reason, advice] = [text(labels.reason), text(labels.advice)];
+  const [reason, kind, advice] = [text(labels.reason), text(labels.kind), text(labels.advice)];
   if (reason === "" && labels.routine.includes(outcome)) return;
-  const key = JSON.stringify([outcome, reason, advice]);
+  const key = JSON.stringify([outcome, reason, kind, advice]);
   const group = groups.get(key) ?? {
     outcome,
     reason,
+    kind,
     advice,
     color: fieldOf(labels.outcome).color?.(row),
     names: [],
@@ -95,6 +98,21 @@ function addResult(
   groups.set(key, group);
   group.count++;
   if (group.names.length < listedNames(reason)) group.names.push(text(labels.name));
+}
+
+/** The groups, those of one kind as one where there are many: `cut-sentences (3 chunks will end …, and so on)`. */
+function mergedKinds(groups: readonly ResultGroup[]): readonly ResultGroup[] {
+  const kindOf = ({ outcome, kind }: ResultGroup) => JSON.stringify([outcome, kind]);
+  const kinds = groupBy(groups, kindOf);
+  return groups.flatMap((group) => {
+    const { kind, reason } = group;
+    const same = kinds.get(kindOf(group)) ?? [];
+    if (kind === "" || same.length <= SMALL_GROUP) return group;
+    if (group !== same[0]) return [];
+    const names = same.flatMap((each) => each.names).slice(0, SMALL_GROUP);
+    const count = sum(same.map((each) => each.count));
+    return { ...group, reason: `${kind} (${reason}, …)`, names, count };
+  });
 }
 
 function resultsText(groups: readonly ResultGroup[], style: TableStyle): string {
@@ -126,8 +144,8 @@ function groupText({ reason, names, count }: ResultGroup, unicode: boolean): str
   const shown = isSmall ? names : [...names.slice(0, FIRST_NAMES), more];
   // A sentence of a server, before names.
   const why = reason.replace(/(?<=[^.])\.$/, "");
-  const start = `${groupDigits(count)} ${unicode ? "×" : "x"} `;
-  return `${start}${why === "" ? "" : `${why}: `}${shown.join(", ")}`;
+  const all = why === "" ? "" : ` ${unicode ? "×" : "x"} ${why}`;
+  return `${groupDigits(count)}${all}: ${shown.join(", ")}`;
 }
 
 type CheckColumns = Extract<TerminalForm, { form: "checks" }>;

@@ -180,7 +180,7 @@ describe("the prompt before a delete", () => {
     const none = await asked(["doc", "delete", "Three", "a.md", "c.md", "--if-exists"]);
     expect(none).toMatchObject({
       exit: 0,
-      out: "\u001b[33mskipped\u001b[39m  2 × a.md, c.md\n",
+      out: "\u001b[33mskipped\u001b[39m  2: a.md, c.md\n",
       err: "",
     });
   });

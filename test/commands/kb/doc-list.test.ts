@@ -58,9 +58,9 @@ describe("metadata fields are columns", () => {
     expect(out).toBe("12\n3\n\n");
   });
 
-  test("a sort of a part of the rows says so", async () => {
-    const { err } = await list("--columns", "name", "--sort", "name", "--limit", "2");
-    expect(err).toBe("2 of 3 shown and sorted, --all for the rest\n");
+  test("a sort concerns all rows, of which the first are shown", async () => {
+    const { out, err } = await list("--columns", "name", "--sort", "name", "--limit", "2");
+    expect([out, err]).toEqual(["a\nb\n", "2 of 3 shown\n"]);
   });
 
   test("JSON without columns has the server's fields", async () => {
@@ -124,6 +124,25 @@ describe("--where", () => {
     const { out, err } = await list("--where", "team = hr", "--limit", "1", "-o", "name");
     expect(out).toMatch(/^[0-9a-f-]{36}\n$/);
     expect(err).toBe("1 of 3 rows match (filtered locally)\n");
-    expect((await list("--where", "team = hr", "--page", "2")).exit).toBe(2);
+  });
+
+  test("names fields as JSON does, too", async () => {
+    expect(await names("display_status = available and word_count > 0")).toBe("a b c");
+    expect(await names("created_at < 2026-01-01")).toBe("");
+  });
+
+  test("stops at the limit of matches, and claims no number", async () => {
+    const flags = ["--where", "words > 0", "--columns", "name"];
+    const some = await list(...flags, "--limit", "1");
+    expect([some.out, some.err]).toEqual(["c\n", "1 shown, more may match\n"]);
+    const page = await list(...flags, "--limit", "1", "--page", "2");
+    expect([page.out, page.err]).toEqual(["b\n", "1 shown, more may match\n"]);
+    const all = await list(...flags, "--all");
+    expect([all.out, all.err]).toEqual(["c\nb\na\n", "3 of 3 rows match (filtered locally)\n"]);
+    const sorted = await list(...flags, "--limit", "1", "--sort", "name");
+    expect([sorted.out, sorted.err]).toEqual([
+      "a\n",
+      "3 of 3 rows match (filtered locally); 1 shown\n",
+    ]);
   });
 });

@@ -311,6 +311,19 @@ test("--limit is rejected, as there are no pages", async () => {
   expect(ran.err).toContain("--limit");
 });
 
+test("on a terminal, many files with one finding are one group", async () => {
+  const lines = async (count: number) => {
+    const files = Array.from({ length: count }, (_, at) => [`${at}.md`, "x".repeat(20 + at)]);
+    const line = ["kb", "lint", folder(Object.fromEntries(files)), "--max-size", "10B"];
+    const ran = await cli(line, { tty: true, columns: 200, env: { NO_COLOR: "1" } });
+    return ran.out.split("\n").filter((each) => each.includes("more than the limit"));
+  };
+  expect(await lines(10)).toHaveLength(10);
+  expect(await lines(11)).toEqual([
+    "error  11 × size (20 B, more than the limit of 10 B, …): 0.md, 1.md, 10.md, 2.md, 3.md, … (all: -o tsv)",
+  ]);
+});
+
 test("file names cannot send escape sequences to the terminal", async () => {
   const place = folder({ "a\u001b[8m.md": "Words." });
   const ran = await cli(["kb", "lint", place], { tty: true, columns: 200 });

@@ -92,7 +92,7 @@ const fieldKinds = { string: "text", number: "number", time: "time" } as const;
 
 type DocumentField = ConditionField<Document>;
 
-/** What conditions can be about: the columns of a document and its metadata. */
+/** What conditions can be about: the columns of a document, also by the names in its JSON, and its metadata. */
 function scopeOf(fields: readonly FieldState[]): Scope<Document> {
   const field = (kind: FieldKind, read: (document: Document) => unknown): DocumentField => ({
     kind,
@@ -106,10 +106,12 @@ function scopeOf(fields: readonly FieldState[]): Scope<Document> {
   const labels = builtInColumns.map(({ label }) => label);
   // As in --columns, a column hides a field of its name.
   const nameOf = (name: string) => (labels.includes(name) ? fieldPrefix + name : name);
+  const columns = builtInColumns.map(({ label, path, kind, value }) => {
+    return { label, path, field: field((kind && columnKinds[kind]) ?? "text", value) };
+  });
   const all = Object.fromEntries([
-    ...builtInColumns.map(({ label, kind, value }) => {
-      return [label, field((kind && columnKinds[kind]) ?? "text", value)] as const;
-    }),
+    ...columns.map(({ path = "", field }) => [path, field] as const),
+    ...columns.map(({ label, field }) => [label, field] as const),
     ...fields.map(({ name, type }) => {
       return [nameOf(name), field(fieldKinds[type], valueOf(name, type))] as const;
     }),

@@ -27,6 +27,7 @@ export const kbLint = task({
       outcome: "severity",
       name: "file",
       reason: "problem",
+      kind: "finding",
       advice: "fix",
       routine: [],
     },

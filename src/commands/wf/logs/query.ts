@@ -154,13 +154,14 @@ export async function runDetail(
 /** The columns of `wf logs`, in their order. */
 export const logColumns = readColumns(listWorkflowLogs.returns.columns);
 
+/** By the label of the column, and by the name of its value in JSON. */
 const fields = Object.fromEntries(
-  Object.entries(logFields).map(([name, kind]) => {
+  Object.entries(logFields).flatMap(([name, kind]) => {
     const column = logColumns.find(({ label }) => label === name);
     const valueOf = (log: WorkflowLog) => column?.value(log) ?? undefined;
     const read = (log: WorkflowLog) =>
       ({ value: valueOf(log), missing: "differs", actual: "" }) as const;
-    return [name, { kind, read }];
+    return [name, column?.path ?? name].map((each) => [each, { kind, read }] as const);
   }),
 ) as Readonly<Record<keyof typeof logFields, ConditionField<WorkflowLog>>>; // a field for each key
 
