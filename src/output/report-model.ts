@@ -125,6 +125,8 @@ export interface Section {
   readonly rows: readonly (readonly Cell[])[];
   /** Notes below the table. */
   readonly notes?: readonly string[];
+  /** How its figures are made and what they prove: of these notes a terminal shows one line, unless it is `-o wide`. */
+  readonly footnotes?: readonly string[];
   /** In a brief and on a page: the rows are hidden until a reader opens them. */
   readonly folded?: boolean;
   /**

@@ -215,6 +215,21 @@ test("text from a server is made safe for the terminal, and stays on its line in
   expect(await shown({}, {}, bad)).toBe("# a␛[2Jb c\nx␇\ny␛[2J\n# n<U+202E> 1\n");
 });
 
+test("footnotes are one line on a terminal, and whole elsewhere", async () => {
+  const footnotes = ["medians of all runs, each of which counts once", "a second one"];
+  const section = { columns: [{ label: "n" }], rows: [[1]], notes: ["noted"] };
+  const shown = (notes: readonly string[], style: Partial<Style>, options = {}) =>
+    printed(report, [{ data: null, sections: [{ ...section, footnotes: notes }] }], style, options);
+  const at = { terminal: 40 };
+  expect(await shown(footnotes, {}, at)).toMatch(
+    /noted\nmedians of all runs, each of… \(-o wide\)\n$/,
+  );
+  expect(await shown(["short"], {}, at)).toMatch(/noted\nshort\n$/);
+  expect(await shown(["short", "more"], {}, at)).toMatch(/noted\nshort… \(-o wide\)\n$/);
+  expect(await shown(footnotes, { format: "wide" }, at)).toMatch(/once\na second one\n$/);
+  expect(await shown(footnotes, {})).toMatch(/# noted\n# medians of.* once\n# a second one\n$/);
+});
+
 test("a table without rows has its head, and without columns its notes", async () => {
   const empty: Report = {
     data: [],

@@ -3,6 +3,7 @@ import type { Command as Commander } from "commander";
 import { usage } from "../../errors.ts";
 import type { CliError } from "../../errors.ts";
 import { commandLine, shownLine } from "../../lib/command-line.ts";
+import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { listCommand, nouns } from "../../resolve/nouns.ts";
 import type { Host } from "../../host/host.ts";
@@ -202,6 +203,8 @@ function unknownFlag(failure: Failure): Explanation {
   if (quoted.includes("=") && known.includes(flag))
     return { message: `${flag} takes no value`, hint: `use ${flag} or ${negated(flag)}` };
   if (keyFlags.includes(flag)) return { message, hint: keyHint(known, program) };
+  const instead = own(command?.task?.instead, flag);
+  if (instead !== undefined) return { message, hint: instead };
   const isArgument = command?.positionals.some(
     ({ word, name }) =>
       `--${word.replaceAll("_", "-")}` === flag || command.params[name]?.meant?.includes(flag),
@@ -213,8 +216,8 @@ function unknownFlag(failure: Failure): Explanation {
   const near = listed?.long ?? didYouMean(flag, [...known, "--help"]);
   if (near !== undefined) return { message, hint: `did you mean ${near}?` };
   const help = commandLine(nameOf(node), [], { help: true });
-  const own = command ? ownFlags(command).map(({ long }) => long) : [];
-  return { message, hint: `run ${help} to list the flags${inBrackets(own)}` };
+  const names = command ? ownFlags(command).map(({ long }) => long) : [];
+  return { message, hint: `run ${help} to list the flags${inBrackets(names)}` };
 }
 
 const negated = (flag: string): string => flag.replace(/^--(no-)?/, "--no-");

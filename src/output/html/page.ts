@@ -126,7 +126,7 @@ interface PageParts {
 
 function sectionHtml(section: Section, number: number, page: PageParts): string {
   const { times, details, anchors } = page;
-  const { title, lines = [], comparison, columns, rows, notes = [] } = section;
+  const { title, lines = [], comparison, columns, rows, notes = [], footnotes = [] } = section;
   const caption = title ?? `table ${number}`;
   const unfold: TableOptions["unfold"] = (...row) => details.html(...row);
   const table = () => tableHtml(section, { caption, times, anchors, unfold });
@@ -137,7 +137,7 @@ function sectionHtml(section: Section, number: number, page: PageParts): string 
     comparison ? comparisonHtml(comparison) : "",
     columns.length === 0 ? "" : folded(section, table()),
     columns.length > 0 && rows.length === 0 ? `<p class="dim">No rows.</p>` : "",
-    ...notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`),
+    ...[...notes, ...footnotes].map((note) => `<p class="note">${escapeHtml(note)}</p>`),
     "</section>",
   ]
     .filter((line) => line !== "")

@@ -1,6 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import { collect, inBatches } from "../../lib/collect.ts";
 import { isList } from "../../operations/operation.ts";
+import { cut, ellipsis, visible, widthOf } from "../display-width.ts";
 import { columnColor, isTextFormat } from "../style.ts";
 import { briefText, cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
@@ -118,7 +119,7 @@ async function reportText(
   if (form === "md" && report.brief) return briefText(report.brief, style, out);
   const isGrid = form === "grid" || form === "wide";
   const print = isGrid
-    ? (section: Section) => gridSection(section, tableStyle)
+    ? (section: Section) => gridSection(section, tableStyle, form === "grid")
     : await sectionPrinter(form, style, out);
   const { sections, screen = sections } = report;
   const texts: string[] = [];
@@ -136,8 +137,8 @@ function frame(texts: readonly string[], { terminal }: Output): string {
 
 const linesOf = (text: string): string[] => text.replace(/\n$/, "").split("\n");
 
-async function gridSection(section: Section, style: TableStyle): Promise<string> {
-  const { title, lines = [], comparison, notes = [] } = section;
+async function gridSection(section: Section, style: TableStyle, isShort: boolean): Promise<string> {
+  const { title, lines = [], comparison, notes = [], footnotes = [] } = section;
   // Charts repeat numbers beside them, which is noise when they are read aloud.
   const { columns, rows } = style.accessible ? withoutCharts(section, isTrend) : section;
   const spanWidth = style.human ? Infinity : spanWidthInPipe;
@@ -166,7 +167,20 @@ async function gridSection(section: Section, style: TableStyle): Promise<string>
     comparison ? comparedTexts(comparison, style) : "",
     columns.length === 0 ? "" : await gridText(rows, fields, style),
     ...notes.map(plainLine),
+    ...(isShort && style.human ? firstOf(footnotes, style) : footnotes.map(plainLine)),
   ].join("");
+}
+
+/** The first note in one line, with the format that shows it whole and the others. */
+function firstOf(
+  [first, ...others]: readonly string[],
+  { columns, unicode }: TableStyle,
+): string[] {
+  if (first === undefined) return [];
+  const text = visible(first);
+  if (others.length === 0 && widthOf(text) <= columns) return [`${text}\n`];
+  const more = `${ellipsis(unicode)} (-o wide)`;
+  return [`${cut(text, Math.max(1, columns - widthOf(more)), "").trimEnd()}${more}\n`];
 }
 
 const allBold = (lines: string, { colors }: TableStyle): string =>
@@ -178,15 +192,16 @@ async function sectionPrinter(form: LineFormat, style: Style, out: Output) {
   const lines = await cellLines(form, style, out);
   const texts = textsAround[form];
   return (section: Section): string => {
-    const { title, notes = [] } = section;
+    const { title, notes = [], footnotes = [] } = section;
     const { columns, rows } = withoutCharts(section);
+    const below = [...notes, ...footnotes].map((note) => texts.note(oneLine(note, out)));
     const labels = columns.map(({ label }) => label);
     const right = columns.map((heading) => heading.right === true);
     return [
       title === undefined || !headers ? "" : texts.title(oneLine(title, out)),
       headers && labels.length > 0 ? lines.head(labels, right) : "",
       lines.rows(rows.map((cells) => cells.map(plainCell))),
-      ...(form === "tsv" && !headers ? [] : notes.map((note) => texts.note(oneLine(note, out)))),
+      ...(form === "tsv" && !headers ? [] : below),
     ].join("");
   };
 }

@@ -5,31 +5,49 @@ import { root } from "../../lib/paths.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
-test("hybrid search finds misspelt questions that full-text search misses", async () => {
+test("vectors find misspelt questions that full-text search misses, and words the others", async () => {
   const { done } = await testSandbox({ speed: 200, models: true });
   const folder = await temporaryDirectory();
   const example = (name: string) => join(root, "examples", name);
   await done(["kb", "create", "Staff", "--indexing-technique", "high_quality"]);
   await done(["kb", "sync", "Staff", example("handbook")], { folder });
-  const command = ["kb", "eval", "Staff", example("misspelt.jsonl"), "--top-k", "3"];
-  const methods = ["--matrix", "search_method=full_text_search,hybrid_search"];
-  const weight = ["--matrix", "vector_weight=0.7"];
-  const figures = '.settings[] | [.figures["recall@3"], (.questions[] | select(.rank) | .id)]';
-  const { out } = await done([...command, ...methods, ...weight, "--jq", figures]);
+  const evaluated = async (...flags: readonly string[]) => {
+    const figures = '.settings[] | [.figures["recall@3"], (.questions[] | select(.rank) | .id)]';
+    const command = ["kb", "eval", "Staff", example("misspelt.jsonl"), "--top-k", "3", ...flags];
+    const { out } = await done([...command, "--jq", figures]);
+    const [recall, ...ids] = JSON.parse(out) as [recall: number, ...ids: string[]];
+    return [recall, ids.sort()];
+  };
   const exact = ["as written", "as written, too"];
+  expect(await evaluated("--search-method", "full_text_search")).toEqual([0.166667, exact]);
+  const vectors = await evaluated("--search-method", "semantic_search");
+  expect(vectors[0]).toBe(0.666667);
+  // Server §6.1: without weights and reranking, the scores are those of the vectors.
+  expect(await evaluated("--search-method", "hybrid_search")).toEqual(vectors);
+  const model = await done([
+    "kb",
+    "show",
+    "Staff",
+    "--jq",
+    "[.embedding_model_provider, .embedding_model]",
+  ]);
+  const [embedding_provider_name, embedding_model_name] = JSON.parse(model.out) as string[];
+  const weighted = {
+    search_method: "hybrid_search",
+    reranking_enable: false,
+    reranking_mode: "weighted_score",
+    top_k: 3,
+    score_threshold_enabled: false,
+    weights: {
+      weight_type: "customized",
+      vector_setting: { vector_weight: 0.7, embedding_provider_name, embedding_model_name },
+      keyword_setting: { keyword_weight: 0.3 },
+    },
+  };
   const inflected = ["sabaticals", "accepting"];
   const misspelt = ["osciloscope", "pasphrases", "comander", "compny", "Europen", "safty"];
-  const found = out
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as [recall: number, ...ids: string[]])
-    .map(([recall, ...ids]) => [recall, ids.sort()]);
-  expect(found).toEqual([
-    [0.166667, exact],
-    [0.916667, [...exact, "by meaning only", ...inflected, ...misspelt].sort()],
+  expect(await evaluated("--retrieval-model", JSON.stringify(weighted))).toEqual([
+    0.916667,
+    [...exact, "by meaning only", ...inflected, ...misspelt].sort(),
   ]);
-  const bare = ["--matrix", "search_method=semantic_search,hybrid_search"];
-  expect((await done([...command, ...bare])).out).toContain(
-    "# identical results for every question: semantic_search, hybrid_search; hybrid search without weights and reranking returns the scores of semantic search; add --matrix vector_weight=0.5,0.7\n",
-  );
 });

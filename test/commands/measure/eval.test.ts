@@ -251,148 +251,15 @@ test("the default cutoffs depend on the number of chunks that the search returns
   });
 });
 
-test("a matrix evaluates every combination and reports the best", async () => {
-  const server = await searchServer(({ retrieval_model: { search_method } }) =>
-    search_method === "full_text_search" ? ["a.md"] : ["b.md", "c.md", "a.md"],
-  );
-  const { data, first } = await server.evaluated([
-    lines({ question: "q", documents: "a.md" }),
-    "--matrix",
-    "search_method=keyword_search,full_text_search",
-    "--matrix",
-    "top_k=2,3",
-  ]);
-  expect(data?.settings.map(({ label, k }) => [label, k])).toEqual([
-    ["keyword_search top_k=2", [1, 2]],
-    ["keyword_search top_k=3", [1, 2, 3]],
-    ["full_text_search top_k=2", [1, 2]],
-    ["full_text_search top_k=3", [1, 2, 3]],
-  ]);
-  // Fewer chunks are a part of the same list.
-  expect(server.requests.map(({ retrieval_model: sent }) => sent)).toEqual(
-    [
-      ["keyword_search", 3],
-      ["full_text_search", 3],
-    ].map(([search_method, top_k]) => ({ ...stored, search_method, top_k })),
-  );
-  expect(first?.figures["mrr"]).toBe(0);
-  // a.md is the third that keywords find, and the first that words find.
-  expect(data?.settings.map(({ figures }) => figures["mrr"])).toEqual([0, 0.333333, 1, 1]);
-  expect(data?.best["mrr"]).toEqual([]);
-});
-
-test("thresholds of a semantic search are applied to one list, those of a hybrid one by the server", async () => {
-  const server = await searchServer(() => ["a.md", "b.md"]);
-  const line = [
-    lines({ question: "q", documents: "b.md" }),
-    "--matrix",
-    "score_threshold=none,0.4",
-  ];
-  const { data } = await server.evaluated([...line, "--search-method", "semantic_search"]);
-  expect(
-    server.requests.map(({ retrieval_model: sent }) => sent["score_threshold_enabled"]),
-  ).toEqual([false]);
-  // All have a score of 0.
-  expect(data?.settings.map(({ figures }) => figures["mrr"])).toEqual([0.5, 0]);
-  server.requests.length = 0;
-  await server.evaluated([...line, "--search-method", "hybrid_search"]);
-  expect(server.requests).toHaveLength(2);
-});
-
-test.each([
-  [
-    "search_method=semantic_search,hybrid_search,full_text_search",
-    "semantic_search",
-    "hybrid_search",
-  ],
-  ["score_threshold=none,0.4", "score_threshold=none", "score_threshold=0.4"],
-])("settings that find the same are named: %s", async (axis, ...labels) => {
-  const server = await searchServer(({ retrieval_model: { search_method } }) =>
-    search_method === "full_text_search" ? ["c.md", "a.md"] : ["b.md", "a.md"],
-  );
-  const question = lines({ question: "q", documents: "a.md" });
-  const { data } = await server.evaluated([question, "--matrix", axis]);
-  expect(data).toMatchObject({ identical: [labels] });
-  const { out } = await server.run([question, "--matrix", axis]);
-  expect(out).toContain(`# identical results for every question: ${labels.join(", ")}\n`);
-});
-
-test("settings that find other chunks of the same documents are not called identical", async () => {
-  const server = await searchServer(({ retrieval_model: { search_method } }) => [
-    ["a.md", search_method === "full_text_search" ? "30 days of leave" : "Nothing."],
-  ]);
-  const question = lines({ question: "q", passages: ["30 days of leave"] });
-  const axis = "search_method=semantic_search,full_text_search";
-  const { data } = await server.evaluated([question, "--matrix", axis]);
-  expect(data).toMatchObject({ identical: [] });
-});
-
-test("other settings of a matrix are sent in the format of the server", async () => {
-  const server = await searchServer(() => []);
-  const sent = async (axis: string, search_method: string) => {
-    server.requests.length = 0;
-    const ran = await server.evaluated([
-      lines({ question: "q", documents: "a.md" }),
-      "--matrix",
-      axis,
-      "--search-method",
-      search_method,
-    ]);
-    expect(ran.exit).toBe(0);
-    return server.requests.map(({ retrieval_model }) => retrieval_model);
-  };
-  expect(await sent("score_threshold=none,0.4", "keyword_search")).toEqual([
-    { ...stored, score_threshold_enabled: false },
-    { ...stored, score_threshold_enabled: true, score_threshold: 0.4 },
-  ]);
-  expect(await sent("vector_weight=0.3", "hybrid_search")).toEqual([
-    {
-      ...stored,
-      search_method: "hybrid_search",
-      reranking_mode: "weighted_score",
-      weights: {
-        weight_type: "customized",
-        vector_setting: {
-          vector_weight: 0.3,
-          embedding_provider_name: "p",
-          embedding_model_name: "m",
-        },
-        keyword_setting: { keyword_weight: 0.7 },
-      },
-    },
-  ]);
-});
-
-describe("a matrix with reranking and settings without a rerank model", () => {
+describe("settings without a rerank model", () => {
   const stub = { provider: "langgenius/stub/stub", models: [{ model: "stub-rerank" }] };
   const other = { provider: "langgenius/jina/jina", models: [{ model: "jina-rerank" }] };
   const hybrid = { ...stored, search_method: "hybrid_search" };
   const method = ["--search-method", "hybrid_search"];
-  const line = ["--matrix", "reranking_enable=true,false", ...method];
   const question = lines({ question: "q", documents: "a.md" });
 
-  test.each<[string, readonly object[], readonly string[]]>([
-    ["uses the only model", [stub], []],
-    ["uses the model of the flag", [stub, other], ["--rerank-model", "stub/stub-rerank"]],
-  ])("%s", async (_, providers, flags) => {
-    const server = await searchServer(() => [], [], providers);
-    const ran = await server.evaluated([question, ...line, ...flags]);
-    expect(ran.exit, ran.err).toBe(0);
-    const reranks = {
-      reranking_mode: "reranking_model",
-      reranking_model: {
-        reranking_provider_name: "langgenius/stub/stub",
-        reranking_model_name: "stub-rerank",
-      },
-    };
-    expect(server.requests.map(({ retrieval_model }) => retrieval_model)).toEqual([
-      { ...hybrid, ...reranks, reranking_enable: true },
-      { ...hybrid, ...reranks, reranking_enable: false },
-    ]);
-  });
-
-  test("--rerank-model alone turns reranking on, also in place of weights", async () => {
-    const server = await searchServer(() => [], [], [stub]);
+  test("--rerank-model turns reranking on, also in place of weights", async () => {
+    const server = await searchServer(() => [], [], [stub, other]);
     const weighted = { ...hybrid, reranking_mode: "weighted_score", weights: {} };
     const flags = ["--rerank-model", "stub-rerank", "--retrieval-model", JSON.stringify(weighted)];
     const ran = await server.evaluated([question, ...flags]);
@@ -410,38 +277,24 @@ describe("a matrix with reranking and settings without a rerank model", () => {
     ]);
   });
 
-  test.each<[string, string]>([
-    ["--rerank-model stub-rerank --search-method keyword_search", "keyword_search does not rerank"],
-    [
-      "--rerank-model stub-rerank --search-method hybrid_search --matrix reranking_enable=false",
-      "reranking_enable is only false",
-    ],
-    [
-      "--rerank-model stub-rerank --search-method hybrid_search --matrix vector_weight=0,1",
-      "vector_weight ranks with weights instead",
-    ],
-    ["--matrix reranking_enable=true --search-method keyword_search", "does not rerank"],
-    [
-      "--matrix vector_weight=0,1 --search-method semantic_search",
-      "only hybrid_search has weights",
-    ],
-  ])("%s has no effect, so it is rejected", async (flags, why) => {
+  test("a rerank model has no effect on keyword_search, so it is rejected", async () => {
     const server = await searchServer(() => [], [], [stub]);
-    const ran = await server.run([question, ...flags.split(" ")]);
-    expect([ran.exit, ran.err]).toEqual([2, expect.stringContaining(why)]);
-    expect(ran.err).toContain("has no effect");
+    const flags = ["--rerank-model", "stub-rerank", "--search-method", "keyword_search"];
+    const ran = await server.run([question, ...flags]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("--rerank-model has no effect: keyword_search does not rerank");
     expect(server.requests).toEqual([]);
   });
 
-  test.each<[readonly object[], readonly string[], number, string]>([
-    [[], [], 2, "the workspace has no active rerank model"],
-    [[stub, other], [], 2, "hint: add --rerank-model langgenius/stub/stub/stub-rerank"],
-    [[stub], ["--rerank-model", "nope"], 3, 'rerank model "nope" not found'],
-  ])("%j %j is rejected before any search", async (providers, flags, exit, why) => {
+  test.each<[readonly object[], string]>([
+    [[], "the workspace has no active rerank model"],
+    [[stub], "hint: active models: langgenius/stub/stub/stub-rerank"],
+  ])("of %j another model is rejected before any search", async (providers, hint) => {
     const server = await searchServer(() => [], [], providers);
-    const ran = await server.run([question, ...line, ...flags]);
-    expect(ran.exit).toBe(exit);
-    expect(ran.err).toContain(why);
+    const ran = await server.run([question, ...method, "--rerank-model", "nope"]);
+    expect(ran.exit).toBe(3);
+    expect(ran.err).toContain('rerank model "nope" not found');
+    expect(ran.err).toContain(hint);
     expect(server.requests).toEqual([]);
   });
 });
@@ -653,15 +506,13 @@ describe("conditions", () => {
     }
   });
 
-  test("apply to each variant that measures them, and fail if none does", async () => {
+  test("fail if they hold, and if nothing is measured", async () => {
     const server = await searchServer(({ query }) => found[query] ?? []);
-    const words = [questions(), "--k", "1,3", "--matrix", "top_k=1,3", "--fail-if"];
+    const words = [questions(), "--k", "1,3", "--top-k", "3", "--fail-if"];
     expect((await server.evaluated([...words, "recall@3<0.5"])).exit).toBe(0);
     const closed = await server.evaluated([...words, "recall@1<0.5"]);
     expect(closed.exit).toBe(14);
-    expect(closed.err).toContain(
-      "recall@1<0.5 (top_k=1: value 0.125), recall@1<0.5 (top_k=3: value 0.125)",
-    );
+    expect(closed.err).toContain("recall@1<0.5 (value 0.125)");
     const broken = await searchServer(() => ({ status: 500, body: {} }));
     const all = await broken.evaluated([questions(), "--retries", "0", "--fail-if", "mrr<0.5"]);
     expect(all.exit).toBe(14);
@@ -797,13 +648,7 @@ describe("a baseline", () => {
     ["worse for all", ["b.md", "a.md"], [], 14, "ndcg@5 worse -0.36907"],
     ["not found with less chunks", [], ["--top-k", "4"], 0, ""],
     ["the same", ["a.md"], ["--strict"], 0, ""],
-    [
-      "nothing to compare",
-      ["a.md"],
-      ["--strict", "--matrix", "top_k=5,6"],
-      14,
-      "top_k=5 mrr not comparable",
-    ],
+    ["nothing to compare", ["a.md"], ["--strict", "--top-k", "6"], 14, "not comparable"],
   ])("of eight questions: %s", async (name, chunks, flags, exit, said) => {
     const path = join(folder, `${name}.json`);
     const old = await searchServer(({ query }) => answering(query, ["a.md"]));
@@ -1012,31 +857,14 @@ test("a full disk fails the file, not the evaluation", async () => {
   expect(existsSync(path)).toBe(false);
 });
 
-describe("an invalid matrix", () => {
-  test.each([
-    [["--matrix", "topk=1"], "unknown setting topk"],
-    [["--matrix", "top_k"], "expected setting=value,value"],
-    [["--matrix", "top_k=1,x"], 'invalid value "x"'],
-    [["--matrix", "top_k=101"], 'invalid value "101"'],
-    [["--matrix", "top_k=3,3"], "duplicate value 3"],
-    [
-      ["--matrix", "search_method=keyword"],
-      "values of search_method: keyword_search, semantic_search",
-    ],
-    [["--matrix", "score_threshold=2"], 'invalid value "2"'],
-    [["--matrix", "top_k=1,2", "--matrix", "top_k=3"], "top_k is already in another --matrix"],
-    [["--matrix", "top_k=1,2", "--top-k", "3"], "--top-k sets top_k, too"],
-    [
-      ["--matrix", "top_k=1,2,3,4,5", "--matrix", "score_threshold=0,0.1,0.2,0.3,0.4"],
-      "has 25 combinations",
-    ],
-  ])("%j", async (words, info) => {
-    const server = await searchServer(() => []);
-    const ran = await server.run([questions(), ...words]);
-    expect(ran.exit).toBe(2);
-    expect(ran.err).toContain(info);
-    expect(server.requests).toEqual([]);
+test("--matrix is gone, and the hint names the command that compares settings", async () => {
+  const server = await searchServer(() => []);
+  const ran = await server.run([questions(), "--matrix", "top_k=3,5"]);
+  expect(ran).toMatchObject({
+    exit: 2,
+    err: "error: unknown flag: --matrix\nhint: settings are compared by `kb tune`, with a proof\n",
   });
+  expect(server.requests).toEqual([]);
 });
 
 test("questions are in the order of the file", async () => {

@@ -3,7 +3,6 @@ import type { Input } from "../../../operations/operation.ts";
 import type { ConditionField, FieldKind, Scope } from "../../conditions/index.ts";
 import type { BaselineComparison } from "./baseline.ts";
 import type { evalParams } from "./command.ts";
-import type { SearchVariant } from "./matrix.ts";
 import { metricNames } from "../../../lib/statistics/ranking-metrics.ts";
 import { costs, isLatency, isMetric } from "./metrics.ts";
 import type { VariantResult } from "./search.ts";
@@ -13,17 +12,15 @@ const defaultCutoffs = [1, 3, 5, 10];
 /** The --k numbers or the usual ones, and those of conditions. Throws usage for more than the searches return. */
 export function parseCutoffs(
   { k, fail_if = [] }: Pick<Input<typeof evalParams>, "k" | "fail_if">,
-  variants: readonly SearchVariant[],
+  topK: number,
 ): number[] {
-  const topKs = variants.map(({ topK }) => topK);
-  const maxTopK = Math.max(...topKs);
   const required = (flag: string, ks: readonly number[]) => {
-    const beyond = ks.find((each) => each > maxTopK);
+    const beyond = ks.find((each) => each > topK);
     if (beyond === undefined) return ks;
-    const message = `invalid ${flag}${beyond}: a search returns at most ${maxTopK} chunks`;
+    const message = `invalid ${flag}${beyond}: a search returns at most ${topK} chunks`;
     throw usage(message, `add --top-k ${beyond}`);
   };
-  const listed = k === undefined ? usualCutoffs(topKs) : required("--k ", parseNumbers(k));
+  const listed = k === undefined ? usualCutoffs(topK) : required("--k ", parseNumbers(k));
   const named = fail_if.flatMap((text) => [...text.matchAll(/@([1-9]\d{0,2})\b/g)]);
   return ascending([
     ...listed,
@@ -31,13 +28,11 @@ export function parseCutoffs(
   ]);
 }
 
-/** The usual cutoffs up to what the searches return. */
-function usualCutoffs(topKs: readonly number[]): number[] {
-  const max = Math.max(...defaultCutoffs);
-  // A search that returns fewer also gets a cutoff at its end.
-  const ends = topKs.map((topK) => Math.min(topK, max));
-  return [...defaultCutoffs.filter((k) => k <= Math.max(...ends)), ...ends];
-}
+/** The usual cutoffs up to what a search returns, and its end if that is fewer. */
+const usualCutoffs = (topK: number): number[] => [
+  ...defaultCutoffs.filter((k) => k <= topK),
+  Math.min(topK, Math.max(...defaultCutoffs)),
+];
 
 /** Parses `1,3,5`. Throws usage. */
 function parseNumbers(text: string): number[] {

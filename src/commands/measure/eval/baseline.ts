@@ -2,10 +2,10 @@ import { usage } from "../../../errors.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Section } from "../../../output/report-model.ts";
-import { prefixFor, settingsText } from "./matrix.ts";
+import { prefixFor, settingsText } from "./settings.ts";
 import { amount, figureLabel, rounded, signed } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
-import type { SearchVariant } from "./matrix.ts";
+import type { SearchVariant } from "./settings.ts";
 import type { VariantResult } from "./search.ts";
 
 /** One variant of an earlier evaluation, as far as it is compared; its label is the file. */

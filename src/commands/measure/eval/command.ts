@@ -1,4 +1,5 @@
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { createCompletion, listMessages, sendMessage } from "../../../operations/chats.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -25,10 +26,6 @@ export const evalParams = {
     shape: retrievalShape,
   }),
   app: local.text("Also measure what an application finds", { placeholder: "name" }),
-  matrix: local.text(
-    "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
-    { many: true },
-  ),
   rerank_model: local.text("Rerank model (default: the only one)"),
   k: local.text("Values of k (top documents), e.g. 1,3,5"),
   failures: local.flag("List questions that failed"),
@@ -77,9 +74,10 @@ export const kbEval = task({
   effect: "reads",
   runsToEnd: true,
   exits: ["partial", "gate"],
+  instead: { "--matrix": `settings are compared by ${commandLine("kb tune")}, with a proof` },
   examples: [
     "kb eval Handbook questions.jsonl --top-k 5 --failures",
-    "kb eval Handbook questions.jsonl --matrix top_k=3,5 -o md",
+    "kb eval Handbook questions.jsonl --search-method full_text_search -o md",
     "kb eval Handbook questions.jsonl --baseline before.json --strict",
   ],
 });

@@ -62,7 +62,7 @@ export const measured = ({ variant, answers }: VariantResult): MeasuredSettings 
 });
 
 /** Compares each with the first that returns as many chunks: more chunks find more documents, in any order. */
-export function compareMatrix(
+export function compareResults(
   results: readonly VariantResult[],
   options: { readonly measure: string | undefined; readonly level: number },
 ): SettingsComparison[] {
@@ -185,7 +185,7 @@ export const comparisonTable = (comparisons: readonly SettingsComparison[]) => (
   ]),
 });
 
-/** What the settings of a matrix, or before and now, differ in more than by chance. */
+/** What a search and an application, or before and now, differ in more than by chance. */
 export function verdictSection(
   comparisons: readonly SettingsComparison[],
   { level, baseline }: { readonly level: number; readonly baseline: unknown },
@@ -196,11 +196,9 @@ export function verdictSection(
   const said = baseline
     ? `"worse" is wrong in at most ${share}, "better" likewise`
     : `one of the verdicts "better" and "worse" is wrong in at most ${share}`;
-  const notes = [
-    `${said} (paired randomization test by document, Holm)`,
-    ...(open ? neededNotes(open, open.needed) : []),
-  ];
-  return [{ title: "Comparison", ...comparisonTable(comparisons), notes }];
+  const notes = open ? neededNotes(open, open.needed) : [];
+  const footnotes = [`${said} (paired randomization test by document, Holm)`];
+  return [{ title: "Comparison", ...comparisonTable(comparisons), notes, footnotes }];
 }
 
 /** How many documents and questions would tell more; nothing if that cannot be calculated. */

@@ -4,7 +4,6 @@ import { CliError } from "../../../errors.ts";
 import { isObject, stringifyJson } from "../../../lib/json.ts";
 import { junitText } from "../../../lib/formats/junit.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
-import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { prepareOutputs, writeOutput } from "../../task/files.ts";
@@ -13,28 +12,31 @@ import { waitOnRateLimit } from "../../kb/documents/index.ts";
 import { changedSettings } from "../../kb/knowledge/index.ts";
 import { compareWithBaseline, earlierOf, readBaseline } from "./baseline.ts";
 import { judgedValues, metricScope, parseCutoffs, requireMeasure } from "./asked.ts";
-import { compareMatrix, comparePairs, DEFAULT_LEVEL, documentsIn, measured } from "./comparison.ts";
+import {
+  comparePairs,
+  compareResults,
+  DEFAULT_LEVEL,
+  documentsIn,
+  measured,
+} from "./comparison.ts";
 import type { SettingsComparison } from "./comparison.ts";
-import { parseMatrix, requireEffect, variantsOf, withReranker } from "./matrix.ts";
-import type { MatrixAxis, SearchVariant } from "./matrix.ts";
 import { averageMetrics } from "./metrics.ts";
 import { readQuestions, questionText } from "./questions.ts";
 import type { Question } from "./questions.ts";
 import { byName, resolveExpected } from "./rating.ts";
 import type { RatingRules } from "./rating.ts";
 import { evaluationReport, junitCases } from "./report.ts";
-import { openAppSearch, ratedAnswer, searchGroups, searchRecords } from "./search.ts";
-import type { FoundRecords, SearchGroup, VariantResult } from "./search.ts";
+import { openAppSearch, ratedAnswer, searchRecords } from "./search.ts";
+import type { FoundRecords, VariantResult } from "./search.ts";
+import { requireReranking, topKOf, withReranker } from "./settings.ts";
+import type { EvalSettings, SearchVariant } from "./settings.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
 
 type EvalInput = Input<typeof evalParams>;
 
-/** Settings that have a flag of their own. */
-const settingFlags = ["search_method", "top_k", "score_threshold"] as const;
-
 /**
- * Searches for the questions of a file with each variant of the settings and measures the results.
+ * Searches for the questions of a file, asks an application if one is named, and measures the results.
  * Throws gate if a condition of --fail-if holds, and partial if searches failed.
  */
 export async function* run(input: EvalInput, context: Context): AsyncGenerator<Report> {
@@ -43,13 +45,12 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const baseline =
     input.baseline &&
     readBaseline(input.baseline.name, await questionText(input.baseline, context.host));
-  const flags = settingFlags.filter((name) => input[name] !== undefined);
-  const axes = parseMatrix(input.matrix ?? [], flags);
   await prepareOutputs({ save: input.save, junit: input.junit }, context.host);
 
   const kb = await context.api.call(getKnowledgeBase, { dataset_id });
-  const variants = await searchVariants(input, kb, axes, context);
-  const ks = parseCutoffs(input, variants);
+  const settings = await searchSettings(input, kb.retrieval_model_dict, context);
+  const topK = topKOf(settings);
+  const ks = parseCutoffs(input, topK);
   const scope = metricScope(ks, baseline !== undefined);
   requireMeasure(input.measure, ks);
   const conditions = parseGate(input.fail_if ?? [], scope);
@@ -61,9 +62,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   );
 
   const rules = { expected, ks, threshold: input.relevant_from ?? 1 };
-  const groups = searchGroups(variants, kb);
-  const searched = { groups, variants, questions, rules };
-  const results = await evaluateAll(searched, input, context);
+  const results = await evaluateAll({ settings, topK, questions, rules }, input, context);
   const { compared, comparisons } = comparedResults(results, baseline, input);
   const conditionResults = evaluateGate(
     conditions,
@@ -122,48 +121,42 @@ function comparedResults(
   );
   const comparisons = baseline
     ? comparePairs(pairs, { measure, level, documentOf: documentsIn(results), sides: "one" })
-    : compareMatrix(results, { measure, level });
+    : compareResults(results, { measure, level });
   return { compared, comparisons };
 }
 
-async function searchVariants(
+async function searchSettings(
   input: EvalInput,
-  kb: KnowledgeBase,
-  axes: readonly MatrixAxis[],
+  ofKb: object | null | undefined,
   context: Context,
-): Promise<SearchVariant[]> {
+): Promise<EvalSettings> {
   const stored = isObject(input.retrieval_model)
     ? input.retrieval_model
-    : requireField(kb.retrieval_model_dict, "retrieval_model_dict");
-  const settings = await withReranker(
-    changedSettings({ ...stored }, input),
-    axes,
-    input.rerank_model,
-    context,
-  );
-  const variants = variantsOf(settings, axes, kb);
-  requireEffect(input.rerank_model, variants, axes);
-  return variants;
+    : requireField(ofKb, "retrieval_model_dict");
+  const settings = changedSettings({ ...stored }, input);
+  if (input.rerank_model === undefined) return settings;
+  requireReranking(settings);
+  return withReranker(settings, input.rerank_model, context);
 }
 
 /** The questions of an evaluation, and how they are searched for and rated. */
 interface EvalSearch {
-  readonly groups: readonly SearchGroup[];
-  readonly variants: readonly SearchVariant[];
+  readonly settings: EvalSettings;
+  readonly topK: number;
   readonly questions: readonly Question[];
   readonly rules: RatingRules;
 }
 
-/** Searches once for each group of variants, one group after the other, then asks the application, if there is one. */
+/** Searches for all questions, then asks the application, if there is one. */
 async function evaluateAll(
-  { groups, variants, questions, rules }: EvalSearch,
+  { settings, topK, questions, rules }: EvalSearch,
   { dataset_id, wait_for_limit, app }: EvalInput,
   context: Context,
 ): Promise<VariantResult[]> {
   const send = waitOnRateLimit(wait_for_limit === true, context);
   const route = { dataset_id, send };
-  const asked = app === undefined ? [] : [await openAppSearch(app, context)];
-  const total = (groups.length + asked.length) * questions.length;
+  const ask = app === undefined ? undefined : await openAppSearch(app, context);
+  const total = (ask ? 2 : 1) * questions.length;
   let [done, failed] = [0, 0];
   context.progress({ done, total, unit: "questions", failed });
   const findAll = async (search: (question: Question) => Promise<FoundRecords>) => {
@@ -199,25 +192,16 @@ async function evaluateAll(
       records: new Map(isPage ? found.map(([key, { records }]) => [key, records]) : []),
     };
   };
-  const results = new Map<SearchVariant, VariantResult>();
-  for (const { settings, members } of groups) {
-    const found = await findAll((question) => searchRecords(question, settings, route, context));
-    for (const { variant, take } of members) {
-      const taken = found.map(([question, each]) => [question, take(each)] as const);
-      // Beside an application, a search has a name.
-      const label = variant.label || (app === undefined ? "" : "search");
-      results.set(variant, rate({ ...variant, label }, taken));
-    }
-  }
-  const all = variants.flatMap((variant) => results.get(variant) ?? []);
-  for (const search of asked) {
-    const found = await findAll(search);
-    const variant = { label: `app ${app}`, settings: {}, topK: Infinity };
-    const result = rate(variant, found, byName(rules.expected));
-    const topK = Math.max(...found.map(([, { records }]) => records.length));
-    all.push({ ...result, variant: { ...variant, topK } });
-  }
-  return all;
+  const found = await findAll((question) => searchRecords(question, settings, route, context));
+  if (!ask) return [rate({ label: "", settings, topK }, found)];
+  const answered = await findAll(ask);
+  const variant = { label: `app ${app}`, settings: {}, topK: Infinity };
+  const result = rate(variant, answered, byName(rules.expected));
+  const most = Math.max(...answered.map(([, { records }]) => records.length));
+  return [
+    rate({ label: "search", settings, topK }, found),
+    { ...result, variant: { ...variant, topK: most } },
+  ];
 }
 
 /** The error for settings that are worse than before, or may be; undefined if there are none. */

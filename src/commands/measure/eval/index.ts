@@ -1,12 +1,12 @@
 export { evalParams } from "./command.ts";
 export { DEFAULT_LEVEL, comparePairs, comparisonTable, neededNotes } from "./comparison.ts";
 export type { SettingsComparison } from "./comparison.ts";
-export { matrixSettings, parseMatrix, variantsOf, withReranker } from "./matrix.ts";
-export type { SearchVariant } from "./matrix.ts";
 export { amount } from "./metrics.ts";
 export { documentOf, hashedPart, MAX_QUERY, parseQuestions, readQuestions } from "./questions.ts";
 export type { Question } from "./questions.ts";
 export { byName, resolveExpected } from "./rating.ts";
 export type { RatingRules } from "./rating.ts";
+export { topKOf, withReranker } from "./settings.ts";
+export type { SearchVariant } from "./settings.ts";
 export { openQuestionSearch, ratedAnswer, searchGroups, searchRecords } from "./search.ts";
 export type { FoundRecords, SearchedItem, SearchedQuestion, SearchGroup } from "./search.ts";

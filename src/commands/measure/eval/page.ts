@@ -65,14 +65,14 @@ function resultOf(answer: QuestionResult): keyof typeof tones {
 
 /** All questions, each with the chunks that its search found beside the expected documents and texts. */
 function questionSection(all: readonly SearchedRow[]): Section {
-  const isMatrix = all.some(({ label }) => label !== "");
+  const areSeveral = all.some(({ label }) => label !== "");
   // A search by keyword gives none.
   const hasScores = all.some(({ found }) => found.some(({ score }) => score > 0));
   return {
     title: "Questions",
     columns: [
       literal("question"),
-      ...(isMatrix ? [left("settings")] : []),
+      ...(areSeveral ? [left("settings")] : []),
       left("result"),
       right("rank"),
       right("recall"),
@@ -81,7 +81,7 @@ function questionSection(all: readonly SearchedRow[]): Section {
     ],
     rows: all.map(({ label, k, answer, word }): Cell[] => [
       answer.question.question,
-      ...(isMatrix ? [label] : []),
+      ...(areSeveral ? [label] : []),
       { text: word, tone: tones[word] },
       answer.rank,
       answer.figures[`recall@${k}`]?.toFixed(3) ?? null,

@@ -8,7 +8,7 @@ import { comparisonSections } from "./baseline.ts";
 import type { ComparedBaseline } from "./baseline.ts";
 import { verdictSection } from "./comparison.ts";
 import type { SettingsComparison } from "./comparison.ts";
-import { prefixFor, settingsText } from "./matrix.ts";
+import { prefixFor, settingsText } from "./settings.ts";
 import { bootstrapInterval } from "../../../lib/statistics/intervals.ts";
 import { metricNames } from "../../../lib/statistics/ranking-metrics.ts";
 import { amount, costs, figureLabel, isMetric, rounded } from "./metrics.ts";
@@ -35,9 +35,9 @@ export interface Evaluation {
 
 export function evaluationReport(evaluation: Evaluation): Report {
   const { kb, file, conditions, baseline, failures, results } = evaluation;
-  const isMatrix = results.some(({ variant }) => variant.label !== "");
+  const areSeveral = results.length > 1;
   const labelled = (sections: readonly Section[]) =>
-    isMatrix ? sections : sections.map(withoutFirstColumn);
+    areSeveral ? sections : sections.map(withoutFirstColumn);
   const figures = figureSection(evaluation);
   const gates = gateSections(conditions, (_, value) => value.toFixed(3));
   const verdicts = labelled(verdictSection(evaluation.comparisons, evaluation));
@@ -67,7 +67,7 @@ function runText({ variant, answers }: VariantResult): string {
   return trecRun(rows, variant.label === "" ? "kb" : variant.label);
 }
 
-/** The table without the settings of a matrix. */
+/** The table without the label of the settings. */
 const withoutFirstColumn = ({ columns, rows, ...section }: Section): Section => ({
   ...section,
   columns: columns.slice(1),
@@ -102,7 +102,6 @@ function evaluationData(evaluation: Evaluation) {
       })),
     })),
     best: Object.fromEntries(metrics.map((name) => [name, best(name, results)])),
-    identical: identical(results).map((same) => same.map(({ variant }) => variant.label)),
     conditions,
     comparisons,
     level,
@@ -147,32 +146,6 @@ function best(name: string, results: readonly VariantResult[]): string[] {
 const hasOneTopK = (results: readonly VariantResult[]): boolean =>
   new Set(results.map(({ variant }) => variant.topK)).size === 1;
 
-/** Variants that found documents in the same order, of the same length and judgements, for every question. */
-function identical(results: readonly VariantResult[]): VariantResult[][] {
-  const found = ({ answers }: VariantResult) =>
-    JSON.stringify(
-      answers.map(({ found: items, characters, missing, error }) => [
-        items.map(({ id, relevant }) => [id, relevant]),
-        [characters, missing, error],
-      ]),
-    );
-  const searched = results.filter(({ answers, failed }) => failed < answers.length);
-  return [...groupBy(searched, found).values()].filter(({ length }) => length > 1);
-}
-
-function identicalText(same: readonly VariantResult[]): string {
-  const all = same.map(({ variant: { settings } }) => settings);
-  const methods = all.map((settings) => settings["search_method"]);
-  const isWeighted = all.some(({ weights, reranking_enable: reranks }) => weights || reranks);
-  // Server §6.1.
-  const isVectorOnly =
-    !isWeighted && methods.includes("hybrid_search") && methods.includes("semantic_search");
-  const reason = isVectorOnly
-    ? "; hybrid search without weights and reranking returns the scores of semantic search; add --matrix vector_weight=0.5,0.7"
-    : "";
-  return `identical results for every question: ${same.map(({ variant }) => variant.label).join(", ")}${reason}`;
-}
-
 function figureSection({ kb, questions, results }: Evaluation): Section {
   const [first, ...others] = results;
   const single = others.length === 0 ? first : undefined;
@@ -204,17 +177,18 @@ function figureSection({ kb, questions, results }: Evaluation): Section {
     rows,
     notes: [
       ...(single ? [settingsText(single.variant.settings)] : []),
-      "@k counts documents; the rank of a document is that of its first chunk",
-      ...(single ? [] : ["the highest figure may be chance: see the comparison"]),
-      ...(hasOneTopK(results)
-        ? []
-        : ["settings with different top_k are not compared: more chunks hold more documents"]),
       ...results.flatMap(({ failed, variant: { label } }) =>
         failed > 0
           ? [`${prefixFor(label)}${failed} of ${questions} searches failed and are not included`]
           : [],
       ),
-      ...identical(results).map(identicalText),
+    ],
+    footnotes: [
+      "@k counts documents; the rank of a document is that of its first chunk",
+      ...(single ? [] : ["the highest figure may be chance: see the comparison"]),
+      ...(hasOneTopK(results)
+        ? []
+        : ["settings with different top_k are not compared: more chunks hold more documents"]),
     ],
   };
 }

@@ -8,7 +8,7 @@ import { waitOnRateLimit } from "../../kb/documents/index.ts";
 import type { RateLimitWaiter } from "../../kb/documents/index.ts";
 import { changedSettings } from "../../kb/knowledge/index.ts";
 import { answerOrError, openApp, openInputs, retrievedChunks } from "../ask/index.ts";
-import type { EvalSettings, SearchVariant } from "./matrix.ts";
+import type { EvalSettings, SearchVariant } from "./settings.ts";
 import type { Metrics } from "./metrics.ts";
 import { questionOfTest } from "./questions.ts";
 import type { Question, SearchingTest } from "./questions.ts";

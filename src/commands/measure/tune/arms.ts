@@ -2,15 +2,16 @@ import { invalidResponse } from "../../../api/response.ts";
 import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
-import { isObject, own, valueAt, stringifyJson } from "../../../lib/json.ts";
+import { isObject, valueAt, stringifyJson } from "../../../lib/json.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Segmentation } from "../../../splitting/pieces.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readInput } from "../../task/files.ts";
 import { automaticRule, readProcessRule } from "../../../splitting/rule.ts";
-import { matrixSettings, parseMatrix, variantsOf, withReranker } from "../eval/index.ts";
+import { withReranker } from "../eval/index.ts";
 import type { SearchVariant } from "../eval/index.ts";
+import { searchAxes, variantOf } from "./axes.ts";
 
 /** Settings to try. */
 export interface Arm extends SearchVariant {
@@ -28,7 +29,7 @@ const ruleParts = { max_tokens: 50, chunk_overlap: 0, separator: "a text" } as c
 
 const partNames = Object.keys(ruleParts).flatMap((name) => [name, `child_${name}`]);
 
-const entryNames = [...Object.keys(matrixSettings), ...partNames];
+const entryNames = [...Object.keys(searchAxes), ...partNames];
 
 /** Reads a file of arms, a list in YAML. Throws usage with the line of the problem. */
 export async function readArms(path: string, host: Host): Promise<readonly ArmEntry[]> {
@@ -97,15 +98,11 @@ export async function armsOf(
   const seen = new Set([identity(todayArm(today))]);
   const arms: Arm[] = [];
   for (const entry of entries.flatMap(singleValues)) {
-    const settings = Object.keys(entry).filter((name) => own(matrixSettings, name));
-    const axes = parseMatrix(
-      settings.map((name) => `${name}=${String(entry[name])}`),
-      [],
-    );
-    const model = String(entry["reranking_enable"]) === "true" ? rerankModel : undefined;
-    const changed = await withReranker(today.settings, axes, model, context);
-    const [variant] = variantsOf(changed, axes, today.kb);
-    if (!variant) continue;
+    const reranks = String(entry["reranking_enable"]) === "true";
+    const settings = reranks
+      ? await withReranker(today.settings, rerankModel, context)
+      : today.settings;
+    const variant = variantOf(entry, settings, today.kb);
     const rule = ruleOf(entry, today.rule);
     const scales = rule !== undefined && entry["top_k"] === undefined;
     const arm = { ...(scales ? sameLength(variant, rule, today) : variant), rule };

@@ -200,7 +200,7 @@ function armSection({ plan, input, finding, characters, trial }: Tuning): Sectio
         (arm === today && "today") || (arm === finding?.winner ? "best" : ""),
       ];
     }),
-    notes: [
+    footnotes: [
       "lists are cut so that all settings return texts of the same average length as the current ones",
       "the best figure on the tuning questions is partly chance, so the proof uses questions that were held out",
     ],

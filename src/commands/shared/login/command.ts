@@ -38,6 +38,7 @@ export const signIn = task({
   about:
     "Asks for the address of the server and for the key, which is not shown, and checks both with a\nread. Without a terminal, the address comes from --base-url and the key from a file (- for stdin) or\nfrom a command that prints it, never from the command line; if the check fails, nothing is stored.\n\nA profile has one knowledge key, which kb asks for, and application keys by name, which wf asks for\n(--app; by default the name that the server shows). Keys are stored in the OS keyring if available, otherwise\nin the profile file. Everything else in the profile is kept. A key that is bound to some knowledge\nbases cannot list them: name them with --kb. An access token (sk-…) is stored once for all of its\napplications; --app NAME=ID adds one.",
   params: loginParams,
+  instead: { "--key-stdin": "did you mean --key-file -?" },
   returns: profileSheet,
   sendsRequests: "a read with the key",
   plans: true,
