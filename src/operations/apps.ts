@@ -117,7 +117,7 @@ export const getEndUser = wfOperation({
   summary: "Show an end user of the application",
   route: "GET /end-users/{end_user_id}",
   params: {
-    end_user_id: path.uuid("End user ID, not the name that --user sends", { placeholder: "id" }),
+    end_user_id: path.uuid("End user ID, not the name that requests send", { placeholder: "id" }),
   },
   returns: record<{ readonly session_id: string }>(
     "name session_id type is_anonymous created=created_at:time",

@@ -12,7 +12,14 @@ import type { Context } from "../task/command-spec.ts";
 import { effectOf } from "./permissions.ts";
 import { errorResult, structuredResult, withToolCalls } from "./results.ts";
 import type { ToolCallOf } from "./results.ts";
-import { DEFAULT_ROWS, inputSchemaOf, isGivenByCaller, shownFields } from "./schema.ts";
+import {
+  DEFAULT_ROWS,
+  helpForTool,
+  hintForTool,
+  inputSchemaOf,
+  isGivenByCaller,
+  shownFields,
+} from "./schema.ts";
 import type { ClientRequest, OfferedTool } from "./schema.ts";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -59,12 +66,15 @@ const isIdempotent = (row: AnyOperation | undefined): boolean =>
 
 /** The tool that runs a command. */
 export function commandTool(command: CallableCommand, setting: ToolSetting): OfferedTool {
-  const { summary, about } = command;
+  const { summary, about = "" } = command;
+  const inputSchema = inputSchemaOf(command, setting);
+  const help = about.split("\n\n").map((paragraph) => helpForTool(paragraph, inputSchema));
+  const paragraphs = [`${summary}.`, ...help];
   return {
     name: toolName(command),
     title: summary,
-    description: about === undefined ? `${summary}.` : `${summary}.\n\n${about}`,
-    inputSchema: inputSchemaOf(command, setting),
+    description: paragraphs.filter(Boolean).join("\n\n"),
+    inputSchema,
     annotations: annotationsOf(command),
     call: (values, request) => callCommand(command, values, request, setting),
   };
@@ -74,20 +84,23 @@ async function callCommand(
   command: CallableCommand,
   given: Values,
   { signal, progress }: ClientRequest,
-  { runner, permit, prepare, toolCall }: ToolSetting,
+  { runner, permit, prepare, toolCall, properties }: ToolSetting,
 ): Promise<CallToolResult> {
   const { values, app } = prepare(given);
   const page = pageOf(given);
   const rows = isList(command.returns) ? rowsOf(command, page) : undefined;
   const ran = await runner.run({ command, values, rows }, { signal, progress, permit, app });
-  const inTools = (text: string) => withToolCalls(text, (words) => toolCall(words, app));
+  const schema = inputSchemaOf(command, properties && { properties });
+  const inTools = (text: string) =>
+    withToolCalls(hintForTool(text, schema), (words) => toolCall(words, app));
   const result = { ...ran, notices: await Promise.all(ran.notices.map(inTools)) };
   const shown = isList(command.returns)
     ? structuredResult(pageResult(command, result, page), result)
     : singleResult(result);
   if (result.error === undefined) return shown;
+  const { hint } = result.error.info;
   return errorResult(
-    result.error,
+    hint === undefined ? result.error : result.error.with({ hint: hintForTool(hint, schema) }),
     (words) => toolCall(words, app),
     result.values.length > 0 ? shown : undefined,
   );

@@ -1,4 +1,4 @@
-import { isList, wideOnly } from "../../operations/operation.ts";
+import { isList, readColumns, wideOnly } from "../../operations/operation.ts";
 import type { Param, Returns, Shape } from "../../operations/operation.ts";
 import type { CallableCommand, CommandArgument, CallScope } from "../task/command-runner.ts";
 import type {
@@ -39,12 +39,17 @@ export function inputSchemaOf(
 ): ObjectSchema {
   const given = command.arguments.filter(({ param }) => isGivenByCaller(param));
   const required = given.filter((each) => each.required).map(({ name }) => name);
+  const own = Object.fromEntries(
+    given.map((each) => [each.name, argumentSchema(each, command.returns)]),
+  );
+  const properties = { ...own, ...(isList(command.returns) && paging), ...more.properties };
   return objectSchema(
-    {
-      ...Object.fromEntries(given.map((each) => [each.name, argumentSchema(each)])),
-      ...(isList(command.returns) && paging),
-      ...(more.properties as Readonly<Record<string, Schema>> | undefined),
-    },
+    Object.fromEntries(
+      Object.entries<Schema>(properties).map(([name, { description, ...schema }]) => [
+        name,
+        { ...schema, description: withArguments(String(description), { properties }) },
+      ]),
+    ),
     [...required, ...(more.required ?? [])],
   );
 }
@@ -64,8 +69,9 @@ export const objectSchema = (
 export const isGivenByCaller = ({ kind, isOutputPath }: Param): boolean =>
   kind !== "file" && kind !== "content" && isOutputPath !== true;
 
-function argumentSchema({ param, many }: CommandArgument): Schema {
-  const { help, serverDefault, length } = param;
+function argumentSchema({ param, many }: CommandArgument, returns: Returns<never>): Schema {
+  const { serverDefault, length } = param;
+  const help = helpOf(param, returns);
   const description = serverDefault === undefined ? help : `${help} (default ${serverDefault})`;
   if (!many || param.kind === "json") return { ...valueSchema(param), description };
   const items = valueSchema(param.many ? { ...param, length: undefined } : param);
@@ -73,6 +79,15 @@ function argumentSchema({ param, many }: CommandArgument): Schema {
   const limits =
     param.many && length ? { minItems: length[0], maxItems: length[1] } : { minItems: 1 };
   return { type: "array", items, ...limits, description };
+}
+
+/** The help of a parameter. What a condition can be about has the names that it has in the results. */
+function helpOf({ help, names }: Param, returns: Returns<never>): string {
+  if (!names) return help;
+  const columns = "columns" in returns ? readColumns(returns.columns) : [];
+  const nameOf = (name: string) => columns.find(({ label }) => label === name)?.path ?? name;
+  const [labels, fields] = [names.join(", "), names.map(nameOf).join(", ")];
+  return help.includes(labels) ? help.replace(labels, fields) : `${help} (fields: ${fields})`;
 }
 
 /** A parameter, or a part of a JSON value, by what limits it; the length of a list is not that of its items. */
@@ -154,6 +169,31 @@ export function shownFields(returns: Returns<never>): readonly string[] {
 
 /** A JSON Schema of an object. */
 export type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
+
+/** Does a text speak of flags or exit codes? Commands in backticks become calls of tools. */
+const isOfCommandLine = (text: string): boolean =>
+  /(?:^|[\s(])--?[a-z]|\bexits?\b.*\b(?:code|\d+)\b/i.test(text.replace(/`[^`]*`/g, ""));
+
+/** A text of a command with the names of arguments for their flags. */
+const withArguments = (text: string, schema: Schema): string =>
+  text.replace(/`[^`]*`|--([a-z][a-z\d-]*)/g, (shown, flag?: string) => {
+    const name = flag?.replaceAll("-", "_") ?? "";
+    return Object.hasOwn((schema["properties"] ?? {}) as object, name) ? name : shown;
+  });
+
+/** A hint for the callers of a tool, without its parts about other flags if others are left. */
+export function hintForTool(hint: string, schema: ObjectSchema): string {
+  const named = withArguments(hint, schema);
+  const parts = named.split("; ").filter((part) => !isOfCommandLine(part));
+  return parts.join("; ") || named;
+}
+
+/** A paragraph of help for the callers of a tool, without sentences about other flags and exit codes. */
+export const helpForTool = (help: string, schema: ObjectSchema): string =>
+  withArguments(help.replaceAll("\n", " "), schema)
+    .split(/(?<=\.)\s+(?=[A-Z-])/)
+    .filter((sentence) => !isOfCommandLine(sentence))
+    .join(" ");
 
 /** A request of a client, as a tool sees it. */
 export interface ClientRequest extends Pick<CallScope, "signal" | "progress"> {

@@ -57,7 +57,9 @@ export async function run(
   const runTool = (each: OfferedApplication) => applicationTool(each, setting);
   const commands = (await runner.list()).filter(
     (command) =>
-      isOffered(command) && (isRunControl(command) ? !readOnly : isPermitted(command, permissions)),
+      isOffered(command) &&
+      isForOneOf(applications, command) &&
+      (isRunControl(command) ? !readOnly : isPermitted(command, permissions)),
   );
   const toolCall: ToolCallOf = async (words, app) => {
     const call = await runner.parse(words);
@@ -107,6 +109,23 @@ const sets = {
   run: /^(run_.*|answer|wait|show|stop|text_stop|form_(list|show))$/,
   logs: /^(logs|stats|conversation_(list|messages|variables)|feedback_list|message_suggested)$/,
 };
+
+type Kind = OfferedApplication["kind"];
+
+/** The routes that only these kinds of applications have (server §15.1, §16). */
+const routesOfKinds: readonly (readonly [route: RegExp, kinds: readonly Kind[]])[] = [
+  [/ \/(conversations|chat-messages|messages$|messages\/[^/]+\/suggested)/, ["chat"]],
+  [/ \/(messages\/[^/]+\/feedbacks|app\/feedbacks)/, ["chat", "completion"]],
+  [/ \/completion-messages/, ["completion"]],
+];
+
+/** Can the requests of a command be sent for one of the applications? */
+const isForOneOf = (applications: readonly OfferedApplication[], { sends }: CallableCommand) =>
+  routesOfKinds.every(
+    ([route, kinds]) =>
+      !sends.some((row) => route.test(row.route)) ||
+      applications.some(({ kind }) => kinds.includes(kind)),
+  );
 
 /** Stopping a run belongs to starting it. */
 const isRunControl = ({ words }: CallableCommand): boolean => words.join(" ") === "wf stop";

@@ -85,6 +85,7 @@ describe("tools", () => {
   test("without --allow there is none that writes", async () => {
     const { tools } = await reader.client.listTools();
     expect(tools.map(({ name }) => name).sort()).toEqual([
+      "check",
       "chunk_child_list",
       "chunk_list",
       "chunk_show",
@@ -125,7 +126,50 @@ describe("tools", () => {
     ]);
     for (const { annotations } of effects)
       expect(annotations).toMatchObject({ destructiveHint: true, idempotentHint: true });
-    expect(tools.length - effects.length).toBe(18);
+    expect(tools.length - effects.length).toBe(19);
+  });
+
+  test("where concerns all documents; what matches is paged, by names that results have", async () => {
+    const matching = (where: string, page = 1) =>
+      reader.use("doc_list", { kb: "Handbook", where: [where], limit: 1, page });
+    const [first, second] = [await matching("word_count > 0"), await matching("word_count > 0", 2)];
+    expect(first.value).toMatchObject({
+      items: [{ name: "guides/parking (new).md" }],
+      next_page: 2,
+    });
+    expect(first.text).toContain("1 shown, more may match");
+    expect(second.value).toMatchObject({ items: [{ name: "leave.md" }] });
+    expect((await matching("name ~ leave")).value).toEqual({
+      items: [expect.objectContaining({ name: "leave.md", word_count: expect.any(Number) })],
+      next_page: 2,
+    });
+    expect((await matching("name = none")).value).toEqual({ items: [] });
+    const { tools } = await reader.client.listTools();
+    const schema = tools.find(({ name }) => name === "doc_list")?.inputSchema;
+    expect(schema?.properties?.["where"]).toMatchObject({
+      description: expect.stringContaining("name, display_status, error, word_count, hit_count"),
+    });
+  });
+
+  test("texts speak of arguments, not of flags or exit codes", async () => {
+    const { tools } = await editor.client.listTools();
+    for (const { name, description, inputSchema } of tools)
+      expect(`${description} ${JSON.stringify(inputSchema)}`, name).not.toMatch(
+        /(?<![\w-])--[a-z]|\bexits? (with )?code|code \d/i,
+      );
+    await server.done(["kb", "create", "Bare"]);
+    const { error } = await editor.fail("doc_add", { kb: "Bare", name: "a.md", text: "words" });
+    expect(error["next"]).toContain("indexing_technique");
+    expect(error["next"]).not.toContain("--");
+    await server.done(["kb", "delete", "Bare", "--yes"]);
+  });
+
+  test("check finds what is wrong, and reads only", async () => {
+    const before = server.seen.length;
+    const { value } = await reader.use("check", { kb: ["Handbook"] });
+    expect(value).toMatchObject({ items: [], total: 0 });
+    const methods = server.seen.slice(before).map(({ method, path }) => `${method} ${path}`);
+    expect(methods.filter((line) => !/^GET |retrieve|download-zip/.test(line))).toEqual([]);
   });
 
   test("nothing takes a file or a request of any kind", async () => {
@@ -503,7 +547,7 @@ describe("tool sets", () => {
     });
     expect(await Promise.all(sizes)).toEqual([
       [6, 5],
-      [46, 40],
+      [47, 41],
     ]);
   });
 

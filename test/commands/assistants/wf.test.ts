@@ -231,6 +231,34 @@ describe("pauses", () => {
   });
 });
 
+test.each<[app: string, has: readonly string[], lacks: RegExp]>([
+  ["echo", ["run_echo", "logs"], /^(conversation|message|feedback|text|chat)_/],
+  ["completion", ["run_completion", "feedback_list"], /^(conversation|chat)_|^message_suggested$/],
+  ["chat", ["run_chat", "conversation_list", "message_suggested"], /^text_/],
+])("the key of %s gets the tools of its kind", async (app, has, lacks) => {
+  const { client } = await connect(
+    ["wf", "--app", app, "mcp", "--allow", "write,delete"],
+    withApps(app),
+  );
+  const names = (await client.listTools()).tools.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining([...has]));
+  expect(names.filter((name) => lacks.test(name))).toEqual([]);
+});
+
+test("the log is filtered whole, and its texts speak of arguments", async () => {
+  const { client, use } = await connect(["wf", "mcp"], withApps("echo"));
+  for (const query of ["one", "two", "three"]) await use("run_echo", { query });
+  const where = ["workflow_run.status = succeeded and workflow_run.elapsed_time < 1h"];
+  const { value } = await use("logs", { where, limit: 2 });
+  expect(value["items"]).toHaveLength(2);
+  expect(value).toMatchObject({ next_page: 2 });
+  expect((await use("logs", { where, limit: 2, page: 2 })).value["items"]).not.toHaveLength(0);
+  for (const { name, description, inputSchema } of (await client.listTools()).tools)
+    expect(`${description} ${JSON.stringify(inputSchema)}`, name).not.toMatch(
+      /(?<![\w-])--[a-z]|\bexits? (with )?code|code \d/i,
+    );
+});
+
 describe("tool sets", () => {
   const start = (...flags: string[]) => connect(["wf", "mcp", ...flags], withApps("echo", "chat"));
 

@@ -27,6 +27,7 @@ export const checkParams = {
 
 export const kbCheck = task({
   command: "kb check [kb...]",
+  tool: { without: ["fail_if"] },
   action: "check knowledge bases",
   meant: ["audit"],
   summary: "Find what is wrong in knowledge bases, each with its repair",

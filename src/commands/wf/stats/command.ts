@@ -45,7 +45,7 @@ export const statsParams = {
   ...logFilters,
   created_at__after: {
     ...logFilters.created_at__after,
-    help: "Only runs since this time (default 24h; all with --from)",
+    help: "Only runs since this time (default 24h; of a file, all)",
   },
   from: local.file("Read runs from a file of `wf logs -o jsonl`"),
   by: local.choice([...groupings, ...units], "Also show statistics for each of these", {
@@ -63,7 +63,7 @@ export const statsParams = {
 
 export const workflowStats = task({
   command: "wf stats",
-  tool: {},
+  tool: { without: ["fail_if", "pass_without_runs"] },
   action: "compute statistics",
   meant: ["metrics", "statistics"],
   summary: "Show statistics about the runs of the workflow",
