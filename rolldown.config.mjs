@@ -5,6 +5,7 @@ import { defineConfig } from "rolldown";
 import { builtPages } from "./scripts/built-pages.mjs";
 import { groups } from "./scripts/chunks.mjs";
 import { licences } from "./scripts/licences.mjs";
+import { plainModules } from "./scripts/plain-modules.mjs";
 import { rawText } from "./scripts/raw-text.mjs";
 import { replaced, replacedModules } from "./scripts/replaced.mjs";
 
@@ -91,11 +92,19 @@ const programs = defineConfig({
   },
 });
 
-// What other programs import: the client, without anything of the command line.
+// What other programs import: the client, without anything of the command line, as plain ES modules, which other
+// bundlers can take in.
 const client = defineConfig({
   input: "src/library/index.ts",
   platform: "node",
-  plugins: [replacedModules(replaced.filter(([, by]) => by.startsWith("/undici/")))],
+  resolve: { mainFields: ["module", "main"] },
+  plugins: [
+    replacedModules(
+      replaced.filter(([, by]) => by.startsWith("/undici/")),
+      "js",
+    ),
+    plainModules,
+  ],
   output: {
     dir: "dist/library",
     format: "esm",

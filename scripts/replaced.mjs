@@ -23,8 +23,11 @@ export const replacedAt = (id, importer) => {
   return replaced.findIndex(([name, by]) => id === name && file.endsWith(by));
 };
 
-/** A plugin of rolldown and Vite that replaces the modules. The build fails if one of them is not imported exactly once. */
-export function replacedModules(expected = replaced) {
+/**
+ * A plugin of rolldown and Vite that replaces the modules. The build fails if one of them is not imported exactly once.
+ * Modules of the kind `js` may become ES modules.
+ */
+export function replacedModules(expected = replaced, kind = "cjs") {
   const counts = replaced.map(() => 0);
   return {
     name: "replaced-modules",
@@ -36,10 +39,10 @@ export function replacedModules(expected = replaced) {
       const at = replacedAt(id, importer);
       if (at < 0) return null;
       counts[at]++;
-      return `\0replaced-${at}.cjs`;
+      return `\0replaced-${at}.${kind}`;
     },
     load(id) {
-      const [, at] = /^\0replaced-(\d)\.cjs$/.exec(id) ?? [];
+      const [, at] = /^\0replaced-(\d)\.c?js$/.exec(id) ?? [];
       return at === undefined ? null : `module.exports = ${replaced[at][2]};`;
     },
     generateBundle() {

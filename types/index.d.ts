@@ -15,6 +15,11 @@ export type JsonValue =
 /** An object of an answer: any further field may be there. */
 export type JsonObject = { readonly [field: string]: JsonValue };
 
+/** `AbortSignal`, where it is declared: by `@types/node` or TypeScript's library `dom`. */
+export type Signal = typeof globalThis extends { readonly AbortSignal: { readonly prototype: infer S } }
+  ? S
+  : { readonly aborted: boolean };
+
 /** What a client is made of. */
 export interface ClientOptions {
   /** Base URL of the API: `https://example.com/v1`. */
@@ -36,14 +41,14 @@ export interface ClientOptions {
   /** Is plain HTTP to another machine allowed? */
   readonly insecureHttp?: boolean;
   /** Ends all requests of the client. */
-  readonly signal?: AbortSignal;
+  readonly signal?: Signal;
   /** Called with remarks for people, such as that a number has lost digits. */
   readonly notice?: (text: string) => void;
 }
 
 /** Options of one request. */
 export interface RequestOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: Signal;
   /** Attempts after the first one (default: that of the client). */
   readonly retries?: number;
 }
@@ -102,7 +107,7 @@ export interface Resolve {
 /** Options of following a run. */
 export interface FollowRunOptions {
   /** Ends the following; the run goes on. */
-  readonly signal?: AbortSignal;
+  readonly signal?: Signal;
   /** Does it go on when the run pauses for human input (default: the result is `paused`)? */
   readonly throughPauses?: boolean;
 }

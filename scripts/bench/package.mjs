@@ -24,7 +24,7 @@ export async function packageSize() {
   const installed = join(project, "node_modules");
   result("package, unpacked", megabytes(filesIn(join(installed, "kb-wf"))), "MB");
   result("installed, with what it depends on", megabytes(filesIn(installed)), "MB");
-  const library = join(installed, "kb-wf", "library", "index.js");
+  const library = join(installed, "kb-wf", "dist", "library", "index.mjs");
   const args = ["--input-type=module", "-e", `await import(${JSON.stringify(library)})`];
   const listed = execFileSync(process.execPath, ["--import", hook(), ...args], {
     encoding: "utf8",

@@ -135,8 +135,8 @@ function limitInfoResponses(idleTimeout: number): () => void {
 async function bodyOf(request: HttpRequest, transport: Transport) {
   if (request.body === undefined) return null;
   if (request.body.kind === "json") return request.body.text;
-  const { FormData } = await import("undici/lib/web/fetch/formdata.js");
-  const form = new FormData();
+  const { default: formData } = await import("undici/lib/web/fetch/formdata.js");
+  const form = new formData.FormData();
   for (const part of request.body.parts) {
     if ("file" in part) form.append(part.name, await transport.blob(part.file), part.file.name);
     else form.append(part.name, part.text);

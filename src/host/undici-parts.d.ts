@@ -9,7 +9,10 @@ declare module "undici/lib/dispatcher/pool.js" {
   export { Pool as default } from "undici";
 }
 declare module "undici/lib/web/fetch/formdata.js" {
-  export { FormData } from "undici";
+  import type { FormData } from "undici";
+
+  const parts: { readonly FormData: typeof FormData };
+  export default parts;
 }
 declare module "undici/lib/api/api-connect.js" {
   import type { Dispatcher } from "undici";

@@ -10,7 +10,6 @@ import type { ApiClient } from "../api/client.ts";
 import type { ClientSetup } from "../api/calls.ts";
 import type { Values } from "../api/request.ts";
 import { bytePieces } from "../lib/collect.ts";
-import { eachEvent } from "../api/sse.ts";
 import { baseUrlOf } from "../config/profiles.ts";
 import { usage } from "../errors.ts";
 import { clientHost } from "../host/client-host.ts";
@@ -101,13 +100,20 @@ function setupOf(options: ClientOptions): ClientSetup {
 /** The method of an operation: a promise, or for streams an iterable; lists are both. */
 function methodOf(id: string, rows: readonly AnyOperation[], api: ApiClient) {
   return (input: Values = {}, options: RequestOptions = {}) => {
-    const { row, values } = chosen(id, rows, input);
-    if (row.returns.kind === "events") return eventsOf(api, row, values, options);
-    const call = () => api.call(row, values, options);
-    if (!isList(row.returns)) return call();
-    const all = () => api.rows(row, values, options);
-    if (row.returns.kind === "list")
-      return new List(call as () => Promise<readonly unknown[]>, all);
+    // A wrong input is an error of the promise or the iterator: only these are waited for.
+    const checked = () => checkedCall(id, rows, input);
+    const call = async () => {
+      const { row, values } = checked();
+      return api.call(row, values, options);
+    };
+    const returns = rowFor(rows, input)?.returns;
+    if (returns?.kind === "events") return eventsOf(api, checked, options);
+    if (returns === undefined || !isList(returns)) return call();
+    async function* all() {
+      const { row, values } = checked();
+      yield* api.rows(row, values, options);
+    }
+    if (returns.kind === "list") return new List(call as () => Promise<readonly unknown[]>, all);
     return new List(async () => withIterator((await call()) as readonly unknown[], all), all);
   };
 }
@@ -115,11 +121,12 @@ function methodOf(id: string, rows: readonly AnyOperation[], api: ApiClient) {
 /** The events of a stream as the server sent them. */
 async function* eventsOf(
   api: ApiClient,
-  row: AnyOperation,
-  input: Values,
+  checked: () => ReturnType<typeof checkedCall>,
   options: RequestOptions,
 ) {
-  for await (const { data } of eachEvent(await api.open(row, input, options))) yield data;
+  const { row, values } = checked();
+  const { eachEvent } = await import("../api/sse.ts");
+  for await (const { data } of eachEvent(await api.open(row, values, options))) yield data;
 }
 
 /** A list that is read when it is used: awaited, its first page; iterated, all pages. */
@@ -151,12 +158,21 @@ class List implements Promise<readonly unknown[]> {
 const withIterator = (rows: readonly unknown[], all: () => AsyncIterator<unknown>) =>
   Object.defineProperty([...rows], Symbol.asyncIterator, { value: all });
 
-/** The row of an operation that an input asks for, and the input without what chose it. */
-function chosen(id: string, rows: readonly AnyOperation[], input: Values) {
-  const fixed = [
-    ...new Set(rows.flatMap((row) => (rows.length > 1 ? Object.keys(row.fixed ?? {}) : []))),
-  ];
-  const row = rows.find((each) => fixed.every((name) => each.fixed?.[name] === input[name]));
+/** The constant fields that tell the rows of one operation apart. */
+const choosingFields = (rows: readonly AnyOperation[]): readonly string[] => [
+  ...new Set(rows.flatMap((row) => (rows.length > 1 ? Object.keys(row.fixed ?? {}) : []))),
+];
+
+/** The row that an input asks for. */
+function rowFor(rows: readonly AnyOperation[], input: Values): AnyOperation | undefined {
+  const fixed = choosingFields(rows);
+  return rows.find((row) => fixed.every((name) => row.fixed?.[name] === input[name]));
+}
+
+/** The same with the input that it takes, without what chose it. Throws usage. */
+function checkedCall(id: string, rows: readonly AnyOperation[], input: Values) {
+  const fixed = choosingFields(rows);
+  const row = rowFor(rows, input);
   if (row === undefined) {
     const choices = rows.map((each) =>
       fixed.map((name) => `${name}: ${each.fixed?.[name]}`).join(", "),

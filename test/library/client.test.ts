@@ -96,22 +96,44 @@ test("lists are arrays, and iterators over all pages, of which none is read befo
   expect(seen.length - before).toBe(3);
 });
 
-test.each<[what: string, call: () => unknown, message: string]>([
+test.each<[what: string, method: string, input: object, message: string]>([
   [
     "an unknown parameter",
-    () => methodsOf(knowledge)["createKnowledgeTag"]?.({ nam: "a" }),
+    "createKnowledgeTag",
+    { nam: "a" },
     'createKnowledgeTag has no parameter "nam"',
   ],
   [
     "a missing parameter",
-    () => methodsOf(knowledge)["createKnowledgeTag"]?.({}),
+    "createKnowledgeTag",
+    {},
     'createKnowledgeTag needs the parameter "name"',
   ],
+  ["that of a list", "listDatasets", { nam: "a" }, 'listDatasets has no parameter "nam"'],
   [
     "no mode",
-    () => methodsOf(knowledge)["executeWorkflow"]?.({ inputs: {} }),
+    "executeWorkflow",
+    { inputs: {} },
     "executeWorkflow needs one of: response_mode: streaming; response_mode: blocking",
   ],
+])("%s rejects the promise", async (_, method, input, message) => {
+  const before = seen.length;
+  const promise = methodsOf(knowledge)[method]?.(input);
+  await expect(promise).rejects.toMatchObject({ kind: "usage", message });
+  expect(seen.length).toBe(before);
+});
+
+test("a wrong parameter is thrown by the iterator of a list and of a stream", async () => {
+  const first = (values: unknown) =>
+    (values as AsyncIterable<unknown>)[Symbol.asyncIterator]().next();
+  const list = methodsOf(knowledge)["listDatasets"]?.({ nam: "a" });
+  await expect(first(list)).rejects.toThrow("has no parameter");
+  const run = { inputs: {}, response_mode: "streaming", nam: "a" };
+  const events = methodsOf(knowledge)["executeWorkflow"]?.(run);
+  await expect(first(events)).rejects.toThrow("has no parameter");
+});
+
+test.each<[what: string, call: () => unknown, message: string]>([
   ["a key with a blank", () => createClient({ baseUrl, key: "a b" }), "key contains spaces"],
   ["plain HTTP", () => createClient({ baseUrl: "http://example.com", key: "app-1" }), "plain HTTP"],
 ])("%s is a mistake of the caller", (_, call, message) => {

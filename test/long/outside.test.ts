@@ -107,6 +107,16 @@ test("a strict project compiles against the types, and runs against the double",
   ]);
 });
 
+test("the declarations need no types of Node.js and none of a browser", () => {
+  const bare = `import { createClient } from "kb-wf";
+export const client = createClient({ baseUrl: "http://127.0.0.1:9/v1", key: "dataset-x" });
+`;
+  write("src/bare.ts", bare);
+  const compilerOptions = { ...strict.compilerOptions, types: [], lib: ["es2023"] };
+  write("tsconfig.bare.json", JSON.stringify({ compilerOptions, files: ["src/bare.ts"] }));
+  run(process.execPath, [tool("typescript", "bin/tsc"), "-p", "tsconfig.bare.json", "--noEmit"]);
+});
+
 test("are the types wrong? They are not, for modules", () => {
   const place = join(folder, "types");
   const checker = "@arethetypeswrong/cli@0.18.5";

@@ -30,7 +30,7 @@ let names: readonly string[] = [];
 
 /** A copy of the repository: a release builds dist again, beneath the tests that run beside. */
 const copy = join(folder, "copy");
-const elsewhere = /^(\.git|node_modules|dist|binary|release|library\/client)$/;
+const elsewhere = /^(\.git|node_modules|dist|binary|release)$/;
 cpSync(root, copy, {
   recursive: true,
   preserveTimestamps: true, // a newer lock file would be installed

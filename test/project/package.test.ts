@@ -93,7 +93,7 @@ test("the package contains the programs and their documentation, in less than 3.
     "types/sandbox.d.cts",
   ]);
   const built = files.filter((path) => path.startsWith("dist/"));
-  const isCode = (path: string) => /^dist\/([a-z0-9.-]+\.cjs|library\/[\w-]+\.mjs)$/.test(path);
+  const isCode = (path: string) => /^dist\/([a-z0-9.-]+\.cjs|library\/[\w./-]+\.mjs)$/.test(path);
   expect(built.filter((path) => !isCode(path)).sort()).toEqual([
     "dist/LICENSES.txt",
     "dist/commands-kb.json",
@@ -102,6 +102,16 @@ test("the package contains the programs and their documentation, in less than 3.
     "dist/help-wf.txt",
     "dist/node-sqlite3-wasm.wasm",
   ]);
+});
+
+test("the client is plain ES modules: other bundlers fail on the helpers of this one", () => {
+  const modules = files.filter((path) => path.startsWith("dist/library/"));
+  expect(modules).toContain("dist/library/index.mjs");
+  expect(modules.filter((path) => path.includes("rolldown"))).toEqual([]);
+  for (const path of modules) {
+    const code = readFileSync(join(folder, "package", path), "utf8");
+    expect(code, path).not.toMatch(/createRequire|\b__[a-z]\w+\s*=|(?<![.\w])require\(/i);
+  }
 });
 
 test("the keyring is its only dependency, and no file contains a local path or a registry", () => {
