@@ -175,6 +175,22 @@ describe.skipIf(browser === undefined)("in a browser", () => {
     expect(await tab.evaluate("document.activeElement.ariaExpanded")).toBe("true");
   });
 
+  test("a label of a chart stands below its point", async () => {
+    await open("labels", pages.plain.get("wf stats") ?? "", 1280);
+    const isBelow = `[...document.querySelectorAll(".plane")].flatMap((plane) => {
+      const { left, width } = plane.querySelector("svg").getBoundingClientRect();
+      const cells = [...plane.querySelectorAll(".x > span")];
+      return cells.flatMap((cell, at) => {
+        const point = left + (width * (at + 0.5)) / cells.length;
+        const label = cell.firstElementChild?.getBoundingClientRect();
+        return label ? [label.left < point && point < label.right] : [];
+      });
+    })`;
+    const found = await tab.evaluate<readonly boolean[]>(isBelow);
+    expect(found.length).toBeGreaterThan(3);
+    expect(found).not.toContain(false);
+  });
+
   test("on paper everything is unfolded, also without scripts", async () => {
     await open("paper", pages.plain.get("wf timeline") ?? "", 1280);
     await tab.send("Emulation.setEmulatedMedia", { media: "print" });

@@ -463,12 +463,12 @@ describe("the content of a page", () => {
     expect(textsOf(window, ".facts div")).toEqual(["applicationHelper"]);
     expect(textsOf(window, ".tiles .good")).toEqual(["passed 3 of 4 tests"]);
     expect(textsOf(window, ".bars .y span")).toEqual(["8", "6", "4", "2", "0"]);
-    expect(textsOf(window, ".bars .x span")).toEqual(["Mon", "Tue"]);
+    expect(textsOf(window, ".bars .x > span")).toEqual(["Mon", "Tue"]);
     expect(textsOf(window, ".bars title")).toEqual([
       "Mon: 6 not failed, 2 failed",
       "Tue: 3 not failed, 0 failed",
     ]);
-    expect(textsOf(window, ".lines .x span")).toEqual(["2026-11-21 00:00", "b", "c", "d"]);
+    expect(textsOf(window, ".lines .x > span")).toEqual(["2026-11-21 00:00", "b", "c", "d"]);
     const names = [...window.document.querySelectorAll(".plane svg")].map((svg) =>
       svg.getAttribute("aria-label"),
     );
@@ -486,6 +486,22 @@ describe("the content of a page", () => {
     ]);
     const line = window.document.querySelector(".lines path:not(.tick)")?.getAttribute("d");
     expect(line).toBe("M125 75h0M625 50h0L875 0");
+  });
+
+  test("a label of a chart is in the cell of its point", async () => {
+    const points = Array.from({ length: 14 }, (_, at) => `day ${at + 1}`);
+    const series = [{ label: "runs", values: points.map(() => 1) }];
+    const plot = { title: "Runs", kind: "bars", points, series, format: String } as const;
+    const value = { data: null, sections: [], page: () => ({ plots: [plot], sections: [] }) };
+    const cells = textsOf(openedPage(await shown(value)), ".bars .x > span");
+    expect(cells).toHaveLength(14);
+    expect(cells.flatMap((text, at) => (text === "" ? [] : [[at, text]]))).toEqual([
+      [0, "day 1"],
+      [3, "day 4"],
+      [7, "day 8"],
+      [10, "day 11"],
+      [13, "day 14"],
+    ]);
   });
 
   test("two texts stand beside each other, with what only one has", () => {

@@ -49,22 +49,23 @@ function plotHtml(plot: Plot, times: Times): string {
     `<figure class="plot ${kind}"><figcaption>${escapeLine(title)}${legend}</figcaption>`,
     `<div class="plane"><div class="y" aria-hidden="true">${spans(scale.toReversed().map(format))}</div>`,
     `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${escapeLine(label)}"><path class="tick" d="${lines}"/>${shapes}</svg>`,
-    `<div class="x" aria-hidden="true">${spans(spread(points))}</div></div></figure>`,
+    `<div class="x" aria-hidden="true">${cells(points)}</div></div></figure>`,
   ].join("\n");
 }
 
 const spans = (texts: readonly string[]): string =>
   texts.map((text) => `<span>${escapeLine(text)}</span>`).join("");
 
-/** The labels of an axis: the first, the last and some at equal distances between them. */
-function spread(labels: readonly string[]): readonly string[] {
-  const last = labels.length - 1;
+/** A cell below each point, of the same width; the first, the last and some between them have a label. */
+function cells(points: readonly string[]): string {
+  const last = points.length - 1;
   const count = Math.min(MAX_LABELS, last);
-  if (count < 1) return labels;
-  return Array.from(
-    { length: count + 1 },
-    (_, at) => labels[Math.round((at * last) / count)] ?? "",
+  const labelled = Array.from({ length: count + 1 }, (_, at) =>
+    Math.round((at * last) / Math.max(1, count)),
   );
+  return points
+    .map((point, at) => `<span>${labelled.includes(at) ? spans([point]) : ""}</span>`)
+    .join("");
 }
 
 type Series = Plot["series"][number];

@@ -127,7 +127,7 @@ test("draws the history, and names flaky tests", async () => {
   expect(window.document.querySelector(".plane svg")?.getAttribute("aria-label")).toBe(
     "Passed runs over time: of these tests from 0 % to 33 %, last 33 %",
   );
-  expect(textsOf(window, ".plane .x span")).toHaveLength(5);
+  expect(textsOf(window, ".plane .x > span")).toHaveLength(5);
 });
 
 /** Characters that control a terminal, a parser or the order of a line, and how reports show them. */
