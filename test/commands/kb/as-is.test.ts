@@ -98,6 +98,12 @@ describe("an import as is", () => {
       /Embed 3 documents \(913 B\), and again up to 22 chunks \(910 characters\) that the server splits in another way\?/,
     );
     expect((await kb("show", "Asked in")).exit).toBe(3);
+    const before = server.seen.length;
+    const refused = await kb("copy", "Asked", "--name", "Asked in", "--as-is");
+    expect(refused.exit).toBe(2);
+    expect(refused.err).toContain("--yes");
+    const read = server.seen.slice(before).filter(({ path }) => /download|segments/.test(path));
+    expect(read).toEqual([]); // nothing is downloaded that would not be used
     const copy = await done("copy", "Asked", "--name", "Asked in", "--as-is", "--dry-run");
     expect(copy.err).toMatch(
       /to embed: 3 documents, and again up to 22 chunks \(910 characters\) that the server splits in another way/,

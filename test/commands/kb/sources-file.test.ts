@@ -82,6 +82,14 @@ test("syncs all sources of a file, or some, and remembers it", async () => {
   expect(past.out).toBe("handbook ok\nwiki ok\nhandbook ok\n");
   const one = await run("sync", "history", "--source", "wiki", "--jq", ".[0].note");
   expect(one.out).toContain("1 file: 1 created");
+  for (const [name, count] of [
+    ["wiki", 1],
+    [kb, 3],
+    ["nowhere", 0],
+  ] as const) {
+    const { out } = await run("sync", "history", name, "--jq", "length");
+    expect(out, name).toBe(`${count}\n`);
+  }
 });
 
 test("a source that fails does not stop the others, and is in the report and the exit code", async () => {

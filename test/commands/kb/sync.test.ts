@@ -62,6 +62,8 @@ describe("sync", () => {
     await write(dir, { "a.md": "changed", "prices.csv": "c,d\n", "people/leave.md": null });
     const ran = await sync();
     expect(actions(ran.out)).toEqual(["update a.md", "update prices.csv"]);
+    expect(ran.err).toContain("1 document has no file any more; --prune deletes it\n");
+    expect((await sync("--dry-run")).err).toContain("--prune deletes it");
     expect(await contents()).toEqual({
       "a.md": "changed",
       "prices.csv": "c,d\n",

@@ -47,6 +47,12 @@ const chunk = async (document: string, at = 0) =>
   (JSON.parse(await done("chunk", "list", "Base", document, "-o", "json")) as { id: string }[])[at]
     ?.id ?? "";
 
+test("without a record the list says that there is none", async () => {
+  const ran = await kb("undo", "--list");
+  expect(ran).toMatchObject({ exit: 0, out: "" });
+  expect(ran.err).toContain("only commands that were run with --backup are recorded");
+});
+
 /** Each command that can be taken back; `$0` is the first chunk of plain.md. */
 const commands: readonly (readonly string[])[] = [
   ["doc", "delete", "Base", "plain.md", "-y"],

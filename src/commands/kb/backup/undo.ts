@@ -48,9 +48,13 @@ export async function* run(
   }
 }
 
+const nothingRecorded =
+  "only commands that were run with --backup are recorded; other machines have their own records";
+
 /** Lists the records, newest first. Throws partial if there are files that may be others. */
 async function* listRecords(context: Context): AsyncGenerator<Change> {
   const { records, bad } = await ownRecords(context);
+  if (records.length + bad.length === 0) await context.notice(nothingRecorded);
   yield* records.toReversed().map(recordRow);
   if (bad.length === 0) return;
   throw new CliError("partial", `not readable as a record: ${bad.join(", ")}`, {
@@ -74,11 +78,7 @@ function recordOf(
         : "delete it if its command need not be undone",
     );
   if (record && others.length === 0) return record;
-  if (text === undefined)
-    throw notFound(
-      "no command to undo on this server",
-      "only commands that were run with --backup are recorded; other machines have their own records",
-    );
+  if (text === undefined) throw notFound("no command to undo on this server", nothingRecorded);
   const list = commandLine("kb undo", [], { list: true });
   if (record) throw refused(`${found.length} records begin with ${JSON.stringify(text)}`, list);
   throw notFound(`record ${JSON.stringify(text)} not found on this server`, list);

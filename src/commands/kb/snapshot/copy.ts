@@ -28,6 +28,7 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
     if (flags.as_is) await surveyCopy(dataset_id, state, context);
     return yield* planImport(flags, state, target);
   }
+  if (flags.as_is) await requireAnswer(dataset_id, target, context);
   const { files, directories } = context.host;
   const copies = join(directories.cache, "copies");
   const source = `${await context.api.baseUrl()}\n${dataset_id}`;
@@ -75,6 +76,22 @@ async function* copyThrough(
     }
     throw error;
   }
+}
+
+/** Throws usage where the question after the download, what a copy as it is embeds, could not be answered. */
+async function requireAnswer(
+  dataset_id: string,
+  target: Context,
+  { api, enteredName, options }: Context,
+): Promise<void> {
+  const { indexing_technique, document_count } = await api.call(getKnowledgeBase, { dataset_id });
+  if (indexing_technique !== "high_quality" || document_count === 0 || options.input) return;
+  await target.confirm(
+    `Embed the documents of ${enteredName(dataset_id)} and their chunks again?`,
+    {
+      declined: "nothing was imported",
+    },
+  );
 }
 
 /** Throws refused if the name of the copy is taken, except by an interrupted copy. */

@@ -140,17 +140,20 @@ export const kbSyncRun = task({
   ],
 });
 
-export const syncHistoryParams = { source: local.text("Only this source of a file") };
+export const syncHistoryParams = {
+  name: local.text("Only this source of a file, or this knowledge base"),
+  source: local.text("Only this source of a file"),
+};
 
 export const kbSyncHistory = task({
-  command: "kb sync history",
+  command: "kb sync history [name]",
   action: "show earlier syncs",
   summary: "Show earlier runs of `kb sync --config`, latest first",
   about: "Shows the last 1,000 syncs that `kb sync --config` ran on this machine.",
   params: syncHistoryParams,
   returns: list("", "at source:name kb result seconds note"),
   effect: "reads",
-  examples: ["kb sync history", "kb sync history --source handbook -o json"],
+  examples: ["kb sync history", "kb sync history Handbook -o json"],
 });
 
 export const statusParams = {

@@ -6,7 +6,7 @@ import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { change } from "../changes/index.ts";
-import type { syncRunParams } from "./command.ts";
+import type { syncHistoryParams, syncRunParams } from "./command.ts";
 import { syncDirectory } from "./sync.ts";
 import type { SyncRow } from "./sync.ts";
 import { problemIn } from "../../../api/response.ts";
@@ -133,10 +133,13 @@ async function remember(past: readonly PastSync[], context: Context): Promise<vo
 
 /** `kb sync history`: yields earlier syncs of files of sources, the latest first. */
 export const history = {
-  async *run({ source }: { readonly source?: string | undefined }, context: Context) {
+  async *run({ name, source }: Input<typeof syncHistoryParams>, context: Context) {
     const { entries } = await openJournal(historyPath(context), context.host.files);
-    for (const each of entries.slice(-MAX_HISTORY).toReversed())
-      if (source === undefined || each["source"] === source) yield each as unknown as PastSync;
+    for (const each of entries.slice(-MAX_HISTORY).toReversed()) {
+      const isNamed = name === undefined || each["source"] === name || each["kb"] === name;
+      if (isNamed && (source === undefined || each["source"] === source))
+        yield each as unknown as PastSync;
+    }
   },
 };
 

@@ -152,6 +152,13 @@ async function* makePlan(
     adopt: `to replace those in conflict: ${adoptLine(input)}`,
   } as const;
   const target = { ...input, ...state, source, journal, start: startIn(shard) };
+  const { withoutFile } = plan;
+  if (withoutFile > 0 && !input.prune && (shard?.index ?? 1) === 1) {
+    const [have, them] = withoutFile === 1 ? ["has", "it"] : ["have", "them"];
+    context.summary(
+      `${counted(withoutFile, "document")} ${have} no file any more; --prune deletes ${them}`,
+    );
+  }
   for await (const row of makeDocuments(changes, target, wording, context))
     yield { ...row, path: row.name, document_id: row.id };
 }
