@@ -25,6 +25,9 @@ export const commandGroups: Readonly<
   ],
 };
 
+/** Words for few people: the first help page gives them one row. */
+export const rareWords: readonly string[] = ["pipeline", "source", "audio"];
+
 /** What the commands of a group are for, by the words after the program. */
 export const groupPurposes: Readonly<Record<string, string>> = {
   doc: "Manage the documents of a knowledge base",

@@ -8,7 +8,7 @@ import { rulesOf } from "../parse/command-list.ts";
 import { chosenBelow, commandsBelow, isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagGroups, sharedFlagsOf, takesEach } from "../parse/shared-flags.ts";
-import { commandGroups, groupPurposes, topicNames } from "./groups.ts";
+import { commandGroups, groupPurposes, rareWords, topicNames } from "./groups.ts";
 import { MAX_WIDTH, renderPage, wrapCommand, wrapWords } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
 
@@ -32,7 +32,8 @@ export function helpFor(
   const page = brief ? briefPage : commandPage;
   if (exact) {
     const usages = [usageOf(exact), ...chosenBelow(words, commands).map(usageByFlag)];
-    return renderPage(page(exact, usages, Math.min(width, MAX_WIDTH)), width);
+    const below = commandsBelow(words, commands).filter((command) => command !== exact);
+    return renderPage(page(exact, usages, Math.min(width, MAX_WIDTH), below), width);
   }
   const below = commandsBelow(words, commands);
   return renderPage(
@@ -87,7 +88,12 @@ const briefFlagRows = (command: Command): HelpRow[] =>
     .filter(([, help]) => help !== FROM_FILE)
     .toSorted(([, a], [, b]) => Number(b.includes("required")) - Number(a.includes("required")));
 
-function commandPage(command: Command, usages: readonly string[], width: number): HelpBlock[] {
+function commandPage(
+  command: Command,
+  usages: readonly string[],
+  width: number,
+  below: readonly Command[],
+): HelpBlock[] {
   const [program = ""] = command.words;
   return [
     command.summary,
@@ -105,9 +111,18 @@ function commandPage(command: Command, usages: readonly string[], width: number)
         `Common flags: ${program} help flags, exit codes: ${program} help exit-codes`,
       ],
     },
-    { rows: effectRows(command) },
+    {
+      rows: [
+        ...effectRows(command),
+        ...(below.length === 0 ? [] : [["Below", namesOf(below)] as const]),
+      ],
+    },
   ];
 }
+
+/** `kb sync run, kb sync history` */
+const namesOf = (commands: readonly Command[]): string =>
+  commands.map(({ words }) => words.join(" ")).join(", ");
 
 /** Positionals with their meaning. */
 export const argumentRows = (command: Command): HelpRow[] => {
@@ -256,11 +271,26 @@ const abouts: Readonly<Record<string, string>> = {
 function programPage(program: string, commands: readonly Command[], brief: boolean): HelpBlock[] {
   const groups = commandGroups[program] ?? [];
   const rows = new Map(childRows([program], commands));
+  const isCommon = (word: string) => !rareWords.includes(word);
+  const rare = groups.flatMap(([, words]) => words).filter((word) => !isCommon(word));
   return [
     abouts[program] ?? "",
     { lines: [`Usage: ${program} <command> [flags]`] },
     `Sign in with \`${program} login\`, or try it first: \`${program} sandbox --ephemeral -- bash\`.`,
-    { title: "Commands", rows: groups.map(([title, words]) => [title, words.join(", ")]) },
+    ...(brief
+      ? [
+          {
+            title: "Commands",
+            rows: groups.map(([title, words]) => [title, words.join(", ")] as const),
+          },
+        ]
+      : [
+          ...groups.map(([title, words]) => ({
+            title,
+            rows: words.filter(isCommon).map((word) => [word, rows.get(word) ?? ""] as const),
+          })),
+          { rows: [["More", rare.join(", ")] as const] },
+        ]),
     {
       title: "More help",
       rows: [
@@ -269,12 +299,6 @@ function programPage(program: string, commands: readonly Command[], brief: boole
         [`${program} help --json`, "all commands as JSON; --compact: a short list"],
       ],
     },
-    ...(brief
-      ? []
-      : groups.map(([title, words]): HelpBlock => ({
-          title,
-          rows: words.map((word): HelpRow => [word, rows.get(word) ?? ""]),
-        }))),
   ];
 }
 

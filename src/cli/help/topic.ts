@@ -52,7 +52,7 @@ export async function showHelpTopic(
     .filter((word) => !word.startsWith("-"))
     .map((word, at, all) => wordBelow([program, ...all.slice(0, at)], word, commands) ?? word);
   const style = { width: host.stdout.columns, brief: flags.includes("-h") };
-  const isJson = flags.includes("--json");
+  const isJson = flags.includes("--json") || flags.includes("--compact");
   const [word = "", ...others] = words;
   const topic = topicNames.find((name) => name === word);
   if (topic && others.length === 0) {

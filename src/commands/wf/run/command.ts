@@ -87,13 +87,13 @@ export const workflowRun = task({
   command: "wf run [name=value...]",
   summary: "Run the workflow and follow it to the end",
   about:
-    "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end. The exit code is the outcome of the run.\nWith --each, the values of a row override --input.\n\nOn a terminal it prompts for required inputs that are missing, and for the form of a pause.",
+    "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end, --only-output one output and no events: for\nout=$(wf run …). The exit code is the outcome of the run. With --each, a row overrides --input.\n\nOn a terminal it prompts for required inputs that are missing, and for the form of a pause.",
   parallel: true,
   params: runParams,
   namesFiles: true,
   examples: [
-    "wf run query=hello",
-    `wf run --inputs '{"query":"hello"}' --only-output query`,
+    "wf run query=hello --only-output query",
+    `wf run --inputs '{"query":"hello"}'`,
     "wf --app review run --input query=hello --answer approve.json",
     "wf run --each questions.csv --errors-to failed.csv",
   ],
