@@ -8,7 +8,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function inSandbox(
   flags: readonly string[],
   command: (env: Environment) => Promise<void>,
-  world: Pick<World, "env" | "waits"> = {},
+  world: Pick<World, "env" | "tty" | "waits"> = {},
 ): Promise<Ran> {
   const spawn: RawHost["spawn"] = (_command, _args, options) => ({
     exit: command(options.env).then(() => 0),

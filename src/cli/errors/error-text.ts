@@ -9,6 +9,7 @@ import {
   stoppedByUser,
   causesOf,
 } from "../../errors.ts";
+import { groupBy } from "../../lib/collect.ts";
 import { isObject, stringifyJson, valueAt } from "../../lib/json.ts";
 import type { Host } from "../../host/host.ts";
 import { escapeControls, visible, wrapMessage } from "../../output/display-width.ts";
@@ -115,18 +116,24 @@ function messageLines({ message, info: { details } }: CliError): readonly string
 function candidateLines(details: unknown): string[] {
   const { candidates, mistakes, rows } = isObject(details) ? details : {};
   if (Array.isArray(mistakes)) return mistakes.slice(1).map((mistake) => `  ${String(mistake)}`);
-  // The message has the first one.
-  if (Array.isArray(rows)) return rows.filter(isObject).slice(1, MAX_ROWS).map(rowMistake);
+  if (Array.isArray(rows)) {
+    // The message has the first one.
+    const same = groupBy(rows.filter(isObject), ({ message }) => message);
+    return [...same.values()].slice(1, MAX_ROWS).map(rowMistake);
+  }
   if (!Array.isArray(candidates)) return [];
   return candidates
     .filter(isObject)
     .map((candidate) => `  ${Object.values(candidate).map(String).join("  ")}`);
 }
 
-const rowMistake = ({ row, message }: Record<string, unknown>): string =>
-  `  row ${String(row)}: ${String(message)}`;
+/** The first row with a mistake, and how many more of those in `details` have the same. */
+function rowMistake([first, ...others]: readonly Record<string, unknown>[]): string {
+  const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
+  return `  row ${String(first?.["row"])}: ${String(first?.["message"])}${more}`;
+}
 
-/** Rows whose mistakes are printed: `details` has more. */
+/** Different mistakes that are printed: `details` has more. */
 const MAX_ROWS = 10;
 
 interface FailedLine {

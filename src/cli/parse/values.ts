@@ -97,7 +97,7 @@ function idValue(
     : "";
   const messages =
     placeholder === "message"
-      ? `; ${commandLine("wf conversation messages", ["CONVERSATION"])} shows them`
+      ? `; ${commandLine("wf conversation list")} lists the conversations, ${commandLine("wf conversation messages", ["CONVERSATION"])} the messages of one`
       : "";
   throw invalidValue(
     label,

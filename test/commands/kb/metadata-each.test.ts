@@ -130,6 +130,12 @@ describe("kb metadata set --each", () => {
     expect(writesSince(before), name).toEqual([]);
   });
 
+  test("a mistake that all rows have is printed once", async () => {
+    const { err } = await set(await file("all.csv", "document,tema\na.md,x\nb.md,y\na.md,z\n"));
+    expect(err.match(/metadata field "tema" not found/g)).toHaveLength(1);
+    expect(err).toContain("(and 2 rows more)");
+  });
+
   test("a dry run shows the request of each row", async () => {
     const path = await file("dry.csv", "document,team\na.md,x\nb.md,y\n");
     const before = server.seen.length;

@@ -52,6 +52,14 @@ test("the command gets the addresses and keys of the sandbox, and no others", as
   expect(JSON.parse(KB_SANDBOX_APP_KEYS)).toMatchObject({ echo: "app-echo", loop: "app-loop" });
 });
 
+test("a shell on a terminal has a prompt that tells where it is", async () => {
+  const prompts: unknown[] = [];
+  const see = (env: Environment) => void prompts.push(env["PS1"]);
+  await inSandbox([], async (env) => see(env), { tty: true });
+  await inSandbox([], async (env) => see(env));
+  expect(prompts).toEqual(["(sandbox) $ ", undefined]);
+});
+
 test("the built-in profile knows every application of the sandbox", () => {
   expect([...sandboxApps].sort()).toEqual([...readApplications().keys()].sort());
 });

@@ -100,6 +100,7 @@ export function comparisonNotes(run: SuiteRun, compared: SuiteComparison): strin
   const { tests, baseline, level } = run;
   const { fall } = compared.suite;
   const points = (share: number) => `${Math.round(100 * share)}`;
+  const unclaimed = baseline ? "asked at different times" : "too few tests";
   return [
     ...(fall
       ? [
@@ -112,8 +113,8 @@ export function comparisonNotes(run: SuiteRun, compared: SuiteComparison): strin
     ...askedNotes(tests),
     ...groupNotes(compared, baseline?.edited ?? []),
     ...(compared.gate?.cached ? ["a cache repeats answers: equal ones count once"] : []),
-    ...shiftNote("time", compared.seconds, (value) => `${value.toFixed(1)} s`),
-    ...shiftNote("tokens", compared.tokens, String),
+    ...shiftNote("time", compared.seconds, (value) => `${value.toFixed(1)} s`, unclaimed),
+    ...shiftNote("tokens", compared.tokens, String, unclaimed),
   ];
 }
 
@@ -180,12 +181,17 @@ function groupNotes(compared: SuiteComparison, judgedAgain: readonly string[]): 
     .map(([names, what]) => `${what}: ${firstNames(names)}`);
 }
 
-/** Which figure has moved; a claim only where both were asked in turn. */
-function shiftNote(name: string, shift: Shift | null, text: (value: number) => string): string[] {
+/** Which figure has moved; without an interval, why nothing is claimed. */
+function shiftNote(
+  name: string,
+  shift: Shift | null,
+  text: (value: number) => string,
+  unclaimed: string,
+): string[] {
   if (!shift) return [];
   const { before, now, ratio } = shift;
   const medians = `median ${name}: ${text(now)}, ${text(before)} before`;
-  if (!ratio) return [`${medians} (asked at different times, so nothing is claimed)`];
+  if (!ratio) return [`${medians} (${unclaimed}, so nothing is claimed)`];
   const [low, high] = [ratio.low.toFixed(2), ratio.high.toFixed(2)];
   const isMoved = ratio.low > 1 || ratio.high < 1;
   return [

@@ -115,6 +115,12 @@ function startError(error: unknown, { port, host = "127.0.0.1" }: SandboxInput):
     : new CliError("failure", `failed to start the sandbox: ${reasonOf(error)}`, { cause: error });
 }
 
+/** The prompt of a shell: that of sh, and in bash that of its files, which are read later. */
+const marked = {
+  PS1: "(sandbox) $ ",
+  PROMPT_COMMAND: 'PS1="(sandbox) ${PS1#\\(sandbox\\) }"',
+};
+
 /** Runs a command whose environment points to the sandbox, and exits with its code. */
 async function runCommand(
   command: readonly string[],
@@ -123,7 +129,8 @@ async function runCommand(
 ): Promise<void> {
   const [program = "", ...args] = command;
   // A shell would begin without a word.
-  if (args.length === 0 && host.stdin.isTTY && host.stdout.isTTY) {
+  const isShell = args.length === 0 && host.stdin.isTTY && host.stdout.isTTY;
+  if (isShell) {
     const [list, run] = [commandLine("kb list"), commandLine("wf run", [], { app: "echo" })];
     await notice(`kb and wf use a sandbox here: try ${list} or ${run}; exit ends it`);
   }
@@ -143,6 +150,7 @@ async function runCommand(
       DIFY_BASE_URL: base_url,
       DIFY_API_URL: base_url,
       DIFY_API_KEY: sandbox.appKeys["echo"],
+      ...(isShell && marked),
     },
   });
   const forward = () => child.kill(host.signal.reason as NodeJS.Signals); // the reason is its name
