@@ -6,16 +6,18 @@ import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Runs a program in the project directory; if it fails, exits with its exit code. */
-function must(command, args, options = {}) {
-  const windows = process.platform === "win32";
-  const { status } = spawnSync(command, args, {
+/** Says what it does and runs a program in the project directory; if that fails, prints its output and exits with its code. */
+function must(what, command, args) {
+  console.error(`${what}…`);
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
     cwd: root,
-    stdio: "inherit",
-    shell: windows,
-    ...options,
+    encoding: "utf8",
+    maxBuffer: 2 ** 26,
+    shell: process.platform === "win32",
   });
-  if (status !== 0) process.exit(status ?? 1);
+  if (status === 0) return;
+  console.error(error?.message ?? `${stdout}${stderr}`.trim());
+  process.exit(status ?? 1);
 }
 
 /** Returns the path of a program that a development dependency installs. */
@@ -33,8 +35,7 @@ const newest = (folder) =>
 function install() {
   const installed = changed(join(root, "node_modules", ".package-lock.json"));
   if (installed < changed(join(root, "package-lock.json"))) {
-    // The output of npm is progress, so it goes to stderr.
-    must("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { stdio: ["ignore", 2, 2] });
+    must("Installing", "npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
   }
 }
 
@@ -46,9 +47,7 @@ function build() {
     changed(join(root, "package-lock.json")),
   );
   if (changed(join(root, "dist", "main.cjs")) < sources) {
-    must(tool("rolldown"), ["-c", "rolldown.config.mjs", "--logLevel", "silent"], {
-      stdio: ["ignore", 2, 2],
-    });
+    must("Building", tool("rolldown"), ["-c", "rolldown.config.mjs", "--logLevel", "silent"]);
   }
 }
 

@@ -22,7 +22,12 @@ import { debianPackage } from "./release/debian.mjs";
 import { mcpBundle } from "./release/mcp-bundle.mjs";
 import { sbom } from "./release/sbom.mjs";
 
-const [directory = join(root, "release")] = process.argv.slice(2);
+const [directory = join(root, "release"), ...others] = process.argv.slice(2);
+if (directory.startsWith("-") || others.length > 0) {
+  const isAsked = directory === "--help" || directory === "-h";
+  console[isAsked ? "log" : "error"]("usage: npm run release [-- DIRECTORY]");
+  process.exit(isAsked ? 0 : 2);
+}
 const target = resolve(directory);
 const { name, version, description, license } = JSON.parse(
   readFileSync(join(root, "package.json"), "utf8"),

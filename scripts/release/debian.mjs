@@ -1,4 +1,4 @@
-// A .deb of the single file: kb and wf in /usr/bin, their manual pages, and their licenses.
+// A .deb of the single file: kb and wf in /usr/bin, their manual pages, completion, changes and licenses.
 import {
   chmodSync,
   copyFileSync,
@@ -10,7 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { run } from "../npm-package.mjs";
 
@@ -23,17 +23,29 @@ export function debianPackage(
 ) {
   const architecture = architectures[process.arch];
   const bin = join(folder, "usr", "bin");
-  const man = join(folder, "usr", "share", "man", "man1");
-  const doc = join(folder, "usr", "share", "doc", name);
-  for (const each of [bin, man, doc, join(folder, "DEBIAN")])
+  const share = join(folder, "usr", "share");
+  const doc = join(share, "doc", name);
+  for (const each of [bin, doc, join(folder, "DEBIAN")])
     mkdirSync(each, { recursive: true, mode: 0o755 });
   copyFileSync(program, join(bin, "kb"));
   symlinkSync("kb", join(bin, "wf"));
+  const zipped = (from, to) => {
+    mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
+    writeFileSync(`${to}.gz`, gzipSync(readFileSync(from), { level: 9 }));
+  };
   for (const page of readdirSync(join(root, "docs", "man")))
-    writeFileSync(
-      join(man, `${page}.gz`),
-      gzipSync(readFileSync(join(root, "docs", "man", page)), { level: 9 }),
-    );
+    zipped(join(root, "docs", "man", page), join(share, "man", `man${page.at(-1)}`, page));
+  zipped(join(root, "CHANGELOG.md"), join(doc, "changelog"));
+  for (const each of ["kb", "wf"])
+    for (const [shell, to] of [
+      ["bash", `bash-completion/completions/${each}`],
+      ["zsh", `zsh/vendor-completions/_${each}`],
+      ["fish", `fish/vendor_completions.d/${each}.fish`],
+    ]) {
+      mkdirSync(join(share, dirname(to)), { recursive: true, mode: 0o755 });
+      const script = run(`${each} completion`, join(bin, each), ["completion", shell]);
+      writeFileSync(join(share, to), `${script}\n`);
+    }
   // Those of Node.js, too, which the single file contains.
   writeFileSync(join(doc, "copyright"), `${run("kb --licenses", program, ["--licenses"])}\n`);
   const control = `Package: ${name}
@@ -44,7 +56,7 @@ Depends: ${librariesOf(program)}
 Section: utils
 Priority: optional
 Description: ${description.replace(/:.*/s, "")}
- ${description}
+ ${description.replace(/(.{1,78})(?: |$)/g, "$1\n ").trimEnd()}
 `;
   writeFileSync(join(folder, "DEBIAN", "control"), control);
   setModes(folder, epoch);

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { spawn } from "@lydell/node-pty";
 import type { IPty } from "@lydell/node-pty";
 import type { Readable } from "node:stream";
@@ -26,6 +27,8 @@ export function commandOnPty(
   env: Readonly<Record<string, string>>,
   cols = 80,
 ) {
+  if (process.platform === "linux" && !existsSync("/dev/pts/ptmx"))
+    throw new Error("no pseudo-terminals here: mount -t devpts devpts /dev/pts");
   const rows = 24;
   const terminal = terminalOf(cols, rows, false);
   const child = spawn(command, [...args], {

@@ -11,9 +11,8 @@ function __kb_complete
         set -l flag (string match -r -- '^--[^=]*=' "$word")
         set -l path (string escape -n -- (string replace -- "$flag" '' "$word"))
         printf '%s\n' "$flag"(complete -C "'' $path")
-    else
-        string match -v -- :open $answers # fish itself adds no space after =
     end
+    string match -v -r -- '^:(files|open)$' $answers # fish itself adds no space after =
 end
 
 complete -c kb -f -k -a '(__kb_complete)'
