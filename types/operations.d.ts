@@ -626,7 +626,7 @@ export interface Operations {
   /** Show an end user of the application: `GET /end-users/{end_user_id}`. */
   getEndUserChat(
     input: {
-      /** End user ID, not the name that --user sends */
+      /** End user ID, not the name that requests send */
       readonly end_user_id: string;
     },
     options?: RequestOptions,
