@@ -84,7 +84,7 @@ export const kbSync = task({
   meant: ["push", "watch"],
   summary: "Sync a directory or another source to a knowledge base",
   about:
-    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis in document metadata (kb_path …), so any machine can continue. Changes of the server are overwritten.\nA document of a name that no sync of this source has made is a conflict unless its content is the same.\n--rewrite asks before it drops chunks edited by hand.\n\nTexts are sent, other files uploaded, with U+2215 for / in their names. --prune keeps documents of\nexcluded or unreadable files; of shards, only 1 can --prune.\n\nWith --rows, chunks are rows of a sheet: columns question and answer, or content, and keywords. With\n--id-column, changes of the server since the last sync here are conflicts (--adopt overwrites).",
+    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis in document metadata (kb_path …), so any machine can continue. Changes of the server are overwritten.\nA document of a name that no sync of this source has made is a conflict unless its content is the same.\n--rewrite asks before it drops chunks edited by hand.\n\nTexts are sent, other files uploaded, with U+2215 for / in their names. --prune keeps documents of\nexcluded or unreadable files; of shards, only 1 can --prune.\n\nWith --rows, chunks are rows of a sheet: question and answer, or content, and keywords. With\n--id-column, edits on the server are conflicts.",
   parallel: true,
   params: syncParams,
   output({ watch, show, rows }) {
