@@ -72,6 +72,21 @@ test("the sums are those of all files", () => {
   expect(listed.map((line) => line.slice(66))).toEqual(others);
 });
 
+test("the .deb has manuals, completion and changes where Debian looks for them", () => {
+  const { text } = ran("dpkg-deb", ["--contents", join(release, nameOf(/\.deb$/))]);
+  for (const path of [
+    "man/man1/kb.1.gz",
+    "man/man7/kb-wf.7.gz",
+    "bash-completion/completions/wf",
+    "zsh/vendor-completions/_kb",
+    "fish/vendor_completions.d/kb.fish",
+    "doc/kb-wf/changelog.gz",
+  ])
+    expect(text).toContain(` ./usr/share/${path}\n`);
+  const about = ran("dpkg-deb", ["--field", join(release, nameOf(/\.deb$/)), "Description"]);
+  for (const line of about.text.split("\n")) expect(line.length).toBeLessThan(80);
+});
+
 test("package, .deb, bundle and list have the same bytes when they are made again", () => {
   make(join(folder, "again"));
   for (const kind of [/\.tgz$/, /\.deb$/, /\.mcpb$/, /\.cdx\.json$/]) {
@@ -180,7 +195,7 @@ describe.skipIf(!hasDebian)("a Debian without Node.js (needs root and debootstra
 
   /** The lines of the README that install what a release has. */
   const [one = "", other = ""] =
-    /^(sh release\/.*)\n(apt .*)$/m
+    /^npm run release && (sh release\/.*)\n(apt .*)$/m
       .exec(textOf("README.md"))
       ?.slice(1)
       .map((line) => line.replace(/ +#.*/, "")) ?? [];
