@@ -441,6 +441,8 @@ const awkwardFile = `a b: it's "x" !y.md`;
 
 const typed: Readonly<Record<string, readonly string[]>> = {
   // A completed word is followed by a blank, so the next word starts at once.
+  // Beside the files that its own argument may name.
+  "kb backup dri\t": ["kb", "backup", "drill"],
   "kb tag ren\tdraft": ["kb", "tag", "rename", "draft"],
   "kb tag rename Te\t": ["kb", "tag", "rename", "Team Handbook"],
   "kb tag rename Team\\ H\t": ["kb", "tag", "rename", "Team Handbook"],
