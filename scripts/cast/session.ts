@@ -61,7 +61,7 @@ export async function playSession(root: string, pace: Pace): Promise<Frame[]> {
     writeFileSync(join(place, "suite.yaml"), stringify(session.suite));
     const faults = session.faults.flatMap((fault) => ["--fault", fault]);
     return await play(session, pace, {
-      args: [join(root, "bin", "kb.js"), "sandbox", "--ephemeral", ...faults, "--", "sh"],
+      args: [join(root, "bin", "kb.js"), "sandbox", "--ephemeral", ...faults, "--", "sh", "-i"],
       cwd: place,
       env: { PATH: process.env["PATH"] ?? "", HOME: place, ...variables },
     });
