@@ -2,6 +2,7 @@ import { hasKey } from "../../../config/profiles.ts";
 import type { Profile, StoredKey } from "../../../config/profiles.ts";
 import { parseNamedId } from "../../../config/settings.ts";
 import type { Target } from "../../../api/calls.ts";
+import { appIdMissing } from "../../../api/error-codes.ts";
 import { keySetting, runKeyCommand } from "../../../config/stored-keys.ts";
 import { keyNames, programs } from "../../../config/target.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
@@ -167,7 +168,7 @@ async function examineApp(
       report,
     };
   } catch (error) {
-    const opensSeveral = error instanceof ApiError && needsAppId.test(error.message);
+    const opensSeveral = error instanceof ApiError && error.message.includes(appIdMissing);
     if (!opensSeveral || !context.options.input) throw error;
   }
   const found = await askUntilAccepted(
@@ -183,9 +184,6 @@ async function examineApp(
   if (found === undefined) throw usage("no ID entered; nothing was stored");
   return found;
 }
-
-/** The message for an access token without the ID of one of its applications (server §2.2). */
-const needsAppId = /App ID is required/i;
 
 /** The error of a check that ends the command, with how to store the profile anyway. */
 function notStored(error: unknown): unknown {
