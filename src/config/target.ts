@@ -25,14 +25,14 @@ export function targetOf(settings: Settings, kind: KeyKind): Target & { readonly
   checkKey(key.value, `the key from ${key.source}`);
   if (!mayOpen(key.value, kind)) throw wrongKind(key, kind);
   const { app, appId } = settings;
-  if (kind === "dataset" || appId === undefined) return { baseUrl, key: key.value };
-  if (isAccessToken(key.value)) return { baseUrl, key: key.value, appId };
-  if (app.value?.toLowerCase() !== appId) return { baseUrl, key: key.value };
+  const opensSeveral = kind === "app" && isAccessToken(key.value);
   // The key of one application would silently be used for another one.
-  throw usage(
-    `application ${appId} is named by its ID, but ${key.source} holds a key that opens one application`,
-    "an ID selects an application of an access token (sk-…); others are selected by their name in the profile",
-  );
+  if (kind === "app" && !opensSeveral && appId !== undefined && app.value?.toLowerCase() === appId)
+    throw usage(
+      `application ${appId} is named by its ID, but ${key.source} holds a key that opens one application`,
+      "an ID selects an application of an access token (sk-…); others are selected by their name in the profile",
+    );
+  return { baseUrl, key: key.value, ...(opensSeveral && { appId }) };
 }
 
 /** The key of this kind, or the other one if it may open both kinds. */
