@@ -33,6 +33,15 @@ const five = [true, true, true, true, true];
 await write(folder, {
   "suite.yaml": suite(),
   "skipped.yaml": suite({ skip: true }),
+  "quarantined.yaml": suite({ quarantine: "2099-12-31" }),
+  "one-quarantined.yaml": JSON.stringify({
+    name: "S",
+    tests: names.map((name, index) => ({
+      name,
+      query: name,
+      quarantine: index === 0 ? "2099-12-31" : "2020-01-01",
+    })),
+  }),
   "sure.json": saved({ a: five, b: five }),
   "never.json": saved({ a: [false], b: [false] }),
   "repeated.yaml": suite({ repeat: 3 }),
@@ -127,6 +136,12 @@ rareTest("without --repeat: five repeats, and the lowest that finds each change"
   expect(needed).toMatchObject({ dead: 1 });
 });
 
+test("a test in quarantine cannot be what is found", async () => {
+  const some = await planned("one-quarantined.yaml --repeat 2");
+  expect(some).toMatchObject({ tests: 1, in_quarantine: ["S: a"], repeats: [{ runs: 2 }] });
+  expect(await planned("suite.yaml --repeat 2")).toMatchObject({ tests: 2, in_quarantine: [] });
+});
+
 test("as many draws as fit in two seconds, the same for the same time", async () => {
   const ticking = (step: number): World => {
     let time = 0;
@@ -144,6 +159,7 @@ test("as many draws as fit in two seconds, the same for the same time", async ()
 
 test.each([
   ["skipped.yaml", "all tests of these suites are skipped"],
+  ["quarantined.yaml", "no test of these suites counts: all are in quarantine"],
   ["suite.yaml --baseline suite.yaml", "is not the result of a run of tests"],
   ["suite.yaml --history .", "--history requires --baseline"],
 ])("%s: %s", async (words, message) => {

@@ -5,7 +5,7 @@ import { sum } from "../../../lib/numbers.ts";
 import { SAMPLE_SEED } from "../../../lib/statistics/intervals.ts";
 import { intervalText, passRate } from "../../../lib/statistics/pass-rates.ts";
 import type { PassRate } from "../../../lib/statistics/pass-rates.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { right } from "../../../output/report-model.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -17,7 +17,7 @@ import type { testPlanParams } from "./command.ts";
 import { knownRuns } from "./gate-input.ts";
 import { changeNames, openSimulation, usualRules } from "./gate/index.ts";
 import type { AppChange, KnownRuns, PlannedSuite } from "./gate/index.ts";
-import { questionsIn, selectedTests, testNameOf } from "./runs/index.ts";
+import { isExcused, questionsIn, selectedTests, testNameOf } from "./runs/index.ts";
 import { judgedByNow } from "./score.ts";
 
 type PlanInput = Input<typeof testPlanParams>;
@@ -36,7 +36,7 @@ const [LEAST, MOST] = [200, 10_000];
 export async function* run(input: PlanInput, context: Context): AsyncGenerator<Report> {
   const { rate = defaults.rate, power = defaults.power } = input;
   const { level = defaults.level, confirm = defaults.confirm } = input;
-  const read = await readTests(input.suites, context);
+  const { read, excused } = await readTests(input.suites, context);
   const baseline = await readKnown(input, read, context);
   const tests = read.map(({ name, content, test: { repeat, pass } }) => ({
     name,
@@ -66,6 +66,7 @@ export async function* run(input: PlanInput, context: Context): AsyncGenerator<R
   yield {
     data: {
       tests: tests.length,
+      in_quarantine: excused,
       level,
       confirm,
       draws,
@@ -93,6 +94,9 @@ export async function* run(input: PlanInput, context: Context): AsyncGenerator<R
             ? `compared with the baseline and ${counted(history, "earlier run")}; pass rates are drawn as their results make them likely`
             : `assumes that one test always passes, the others in ${100 * rate} % of runs, and a baseline with as many repeats; --baseline uses results`,
           ...(isSearched ? [neededNote(needed, power)] : []),
+          ...(excused.length > 0
+            ? [`in quarantine, so no failure counts: ${firstNames(excused)}`]
+            : []),
         ],
       },
     ],
@@ -123,7 +127,7 @@ const neededNote = (needed: readonly [AppChange, number | null][], power: number
   return `lowest --repeat that finds it in ${100 * power} % or more: ${texts.join(", ")}`;
 };
 
-/** Tests that are run, in their order. Throws `usage` if there are none. */
+/** Tests that are run and count, in their order, and the names of those in quarantine. Throws `usage` if none counts. */
 async function readTests(paths: readonly string[], { host }: Context) {
   const suites: Suite[] = [];
   for (const path of paths) suites.push(await readSuite(path, host.files));
@@ -137,10 +141,13 @@ async function readTests(paths: readonly string[], { host }: Context) {
     })),
   );
   if (tests.length === 0) throw usage("all tests of these suites are skipped");
-  return tests;
+  const now = host.now();
+  const read = tests.filter(({ test }) => !isExcused(test, now));
+  if (read.length === 0) throw usage("no test of these suites counts: all are in quarantine");
+  return { read, excused: tests.filter((each) => !read.includes(each)).map(({ name }) => name) };
 }
 
-type ReadTest = Awaited<ReturnType<typeof readTests>>[number];
+type ReadTest = Awaited<ReturnType<typeof readTests>>["read"][number];
 
 /** The results of --baseline and --history, as `wf test run` takes them. */
 async function readKnown(

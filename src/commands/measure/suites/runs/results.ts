@@ -225,9 +225,11 @@ function detail(label: string, text: string, times?: number): TextLine {
 const isOpen = ({ until }: NonNullable<TestRun["quarantine"]>, now: Date): boolean =>
   now.toISOString().slice(0, until.length) <= until;
 
-/** Whether a run does not decide at a time. */
-export const isExcused = ({ quarantine }: TestRun, now: Date): boolean =>
-  quarantine !== null && isOpen(quarantine, now);
+/** Whether a run, or a test, does not decide at a time. */
+export const isExcused = (
+  { quarantine }: { readonly quarantine?: TestRun["quarantine"] | undefined },
+  now: Date,
+): boolean => !!quarantine && isOpen(quarantine, now);
 
 /** Which tests that did not pass are in quarantine at a time; a note names them, and those whose quarantine has ended. */
 export function quarantined(tests: readonly TestResult[], now: Date) {
