@@ -1,0 +1,132 @@
+// Changes operators, conditions and numbers of the code, each in a run of its own, and tells which of these mutants the
+// nearest tests see: `npm run prove -- mutants`. A mutant exists only while the code is loaded for a test.
+//   node scripts/mutants.mjs --count 400 --seed 1
+//   node scripts/mutants.mjs --only retry.ts    those of files whose paths contain this
+// What was played of a commit is kept in a file that git ignores, so it continues where it stopped. A mutant that no test
+// sees must be in test/mutants.yaml, with the reason why it changes nothing that is promised.
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { parse } from "yaml";
+import { mutantsOf } from "./mutants/find.mjs";
+import { nearest } from "./mutants/nearest.mjs";
+import { prepare, root } from "./prepare.mjs";
+
+const text = { type: "string" };
+const { values: options } = parseArgs({
+  options: { count: { ...text, default: "400" }, seed: { ...text, default: "1" }, only: text },
+});
+
+/** Directories of src from which mutants are drawn. */
+const directories = ["api", "commands/kb/backup", "commands/kb/changes", "commands/measure"];
+
+/** The share that tests must see. */
+const SEEN = 0.85;
+/** A mutant can make the code run for ever, which tests see as well. */
+const TIMEOUT_MS = 180_000;
+
+/** All mutants of a directory: in its files in their order. */
+const allOf = (directory) =>
+  readdirSync(join(root, "src", directory), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .toSorted()
+    .map((name) => `${directory}/${name}`)
+    .flatMap((file) =>
+      mutantsOf(readFileSync(join(root, "src", file), "utf8")).map((mutant) => ({ file, ...mutant })),
+    );
+
+/** Some of a list: those whose hash with the seed is lowest, so that a change of a file leaves the others drawn. */
+const drawn = (mutants, count, seed) => {
+  const hash = ({ file, what, from, line }) =>
+    createHash("sha256").update([seed, file, what, from, line].join("\n")).digest("hex");
+  return mutants
+    .map((mutant) => ({ ...mutant, hash: hash(mutant) }))
+    .toSorted((one, other) => (one.hash < other.hash ? -1 : 1))
+    .slice(0, count);
+};
+
+const progressPath = join(root, ".mutants.json");
+const { stdout: commit } = spawnSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8" });
+const key = `${commit.trim()} ${options.seed} ${options.count} ${options.only ?? ""}`;
+
+function readPlayed() {
+  const saved = existsSync(progressPath) ? JSON.parse(readFileSync(progressPath, "utf8")) : {};
+  return saved.key === key ? saved : { key, results: {} };
+}
+
+/** Runs a script with JSON as its input in a process of its own; resolves with its JSON, or with undefined at a timeout. */
+function play(script, input, timeout) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [join(root, "scripts", "mutants", script)], {
+      cwd: root,
+      stdio: ["pipe", "pipe", "ignore"],
+      timeout,
+      killSignal: "SIGKILL",
+    });
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (part) => (output += part));
+    child.on("error", reject);
+    child.on("close", (code, signal) => {
+      if (signal !== null) resolve(undefined);
+      else if (code === 0) resolve(JSON.parse(output.slice(output.lastIndexOf("\n{") + 1)));
+      else reject(new Error(`${script} ended with ${code}`));
+    });
+    child.stdin.end(JSON.stringify(input));
+  });
+}
+
+const nameOf = ({ file, line, what, from }) => `${file}:${line}  ${what}: ${from.split("\n")[0]}`;
+
+/** The reason that is given for a mutant that no test sees. */
+const reasonOf = ({ file, what, from }, reasons) =>
+  reasons.find((each) => each.in === file && each.what === what && each.from === from)?.why;
+
+prepare(); // some tests start the programs
+const all = directories.flatMap(allOf).map((mutant, number) => ({ ...mutant, number }));
+const chosen = drawn(
+  all.filter(({ file }) => file.includes(options.only ?? "")),
+  Number(options.count),
+  options.seed,
+);
+if (chosen.length === 0) throw new Error(`no mutant is in ${options.only}`);
+const played = readPlayed();
+const save = () => writeFileSync(progressPath, `${JSON.stringify(played)}\n`);
+if (played.reached === undefined) {
+  console.log(`which tests reach ${all.length} mutants…`);
+  const folder = mkdtempSync(join(tmpdir(), "kb-wf-mutants-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const found = join(folder, "reached.jsonl");
+  const { durations } = await play("reach.mjs", { mutants: all, found });
+  const lines = readFileSync(found, "utf8").trim().split("\n");
+  played.reached = lines.map((line) => JSON.parse(line));
+  played.durations = durations;
+  save();
+}
+
+const waiting = chosen.filter(({ hash }) => !Object.hasOwn(played.results, hash));
+async function work() {
+  for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+    const tests = nearest(mutant, all, played);
+    const result = tests.length === 0 ? {} : await play("one.mjs", { mutant, tests }, TIMEOUT_MS);
+    const seen = result === undefined ? "does not end" : result.failed;
+    played.results[mutant.hash] = { seen: seen ?? null, tests };
+    save();
+    console.log(`${seen === undefined ? "NOT SEEN" : "seen"}  ${nameOf(mutant)}`);
+  }
+}
+await Promise.all(Array.from({ length: availableParallelism() }, work));
+
+const reasons = parse(readFileSync(join(root, "test", "mutants.yaml"), "utf8"));
+const survivors = chosen.filter(({ hash }) => played.results[hash].seen === null);
+const seen = chosen.length - survivors.length;
+console.log(`\n${seen} of ${chosen.length} mutants are seen (${((100 * seen) / chosen.length).toFixed(1)} %)`);
+for (const mutant of survivors)
+  console.log(
+    `NOT SEEN  ${nameOf(mutant)}\n  ${reasonOf(mutant, reasons) ?? `no reason; tests: ${played.results[mutant.hash].tests.join(", ")}`}`,
+  );
+const open = survivors.filter((mutant) => reasonOf(mutant, reasons) === undefined);
+console.log(`${chosen.length - open.length} passed, ${open.length} failed`);
+process.exit(open.length === 0 && seen >= SEEN * chosen.length ? 0 : 1);

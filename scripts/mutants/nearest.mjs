@@ -1,0 +1,46 @@
+/** Test files that are run for a mutant, and for how long they may take, in ms. */
+const [MOST, BUDGET_MS] = [6, 30_000];
+
+/** How many directories two paths have in common, with `src` or `test` taken away. */
+function shared(file, test) {
+  const [one, other] = [file, test.slice("test/".length)].map((path) => path.split("/").slice(0, -1));
+  const different = one.findIndex((name, at) => name !== other[at]);
+  return different === -1 ? one.length : different;
+}
+
+/** How much a test file is about a file: the words that their names share. */
+function alike(file, test) {
+  const words = (path) => path.replaceAll(/\.test\.ts$|\.ts$/g, "").split(/[/-]/);
+  const own = new Set(words(file));
+  return words(test).filter((word) => own.has(word)).length;
+}
+
+/**
+ * The test files that reach a mutant, the nearest first: those of the same directory, of a similar name, of the fewest
+ * mutants. `reached` has the numbers of the mutants of `all` that each test file reaches, `durations` how long it takes, in
+ * ms. Of a static mutant only the first test of a process is known to reach it: those of its file are taken.
+ */
+export function nearest({ file, isStatic, number }, all, { reached, durations }) {
+  const reaches = ({ numbers }) =>
+    isStatic
+      ? numbers.some((each) => all[each].file === file && !all[each].isStatic)
+      : numbers.includes(number);
+  const sorted = reached
+    .filter(reaches)
+    .map(({ test, numbers }) => ({
+      test,
+      rank: [-shared(file, test), -alike(file, test), numbers.length],
+    }))
+    .toSorted(({ rank: one }, { rank: other }) => {
+      const at = one.findIndex((value, index) => value !== other[index]);
+      return at === -1 ? 0 : one[at] - other[at];
+    });
+  const chosen = [];
+  let time = 0;
+  for (const { test } of sorted) {
+    time += durations[test] ?? 0;
+    if (chosen.length > 0 && (chosen.length === MOST || time > BUDGET_MS)) break;
+    chosen.push(test);
+  }
+  return chosen;
+}
