@@ -35,7 +35,10 @@ const allOf = (directory) =>
     .toSorted()
     .map((name) => `${directory}/${name}`)
     .flatMap((file) =>
-      mutantsOf(readFileSync(join(root, "src", file), "utf8")).map((mutant) => ({ file, ...mutant })),
+      mutantsOf(readFileSync(join(root, "src", file), "utf8")).map((mutant) => ({
+        file,
+        ...mutant,
+      })),
     );
 
 /** Some of a list: those whose hash with the seed is lowest, so that a change of a file leaves the others drawn. */
@@ -122,7 +125,9 @@ await Promise.all(Array.from({ length: availableParallelism() }, work));
 const reasons = parse(readFileSync(join(root, "test", "mutants.yaml"), "utf8"));
 const survivors = chosen.filter(({ hash }) => played.results[hash].seen === null);
 const seen = chosen.length - survivors.length;
-console.log(`\n${seen} of ${chosen.length} mutants are seen (${((100 * seen) / chosen.length).toFixed(1)} %)`);
+console.log(
+  `\n${seen} of ${chosen.length} mutants are seen (${((100 * seen) / chosen.length).toFixed(1)} %)`,
+);
 for (const mutant of survivors)
   console.log(
     `NOT SEEN  ${nameOf(mutant)}\n  ${reasonOf(mutant, reasons) ?? `no reason; tests: ${played.results[mutant.hash].tests.join(", ")}`}`,

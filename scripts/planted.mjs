@@ -1,6 +1,7 @@
 // Plants the bugs of test/planted, each in a run of its own, and tells which of them the tests find:
 //   npm run planted                     all; the tests without a bug first
 //   npm run planted -- --only NAME      those whose names contain this
+//   npm run planted -- --shard 1/2      half of them
 //   npm run planted -- --sample 6 --seed 3
 // A bug is planted while the code is loaded for a test: no file is changed.
 import { spawnSync } from "node:child_process";
@@ -13,7 +14,7 @@ import { prepare, root } from "./prepare.mjs";
 
 const text = { type: "string" };
 const { values: options } = parseArgs({
-  options: { only: { ...text, multiple: true }, sample: text, seed: text },
+  options: { only: { ...text, multiple: true }, shard: text, sample: text, seed: text },
 });
 
 prepare(); // some tests start the programs
@@ -132,11 +133,20 @@ function seedOfCommit() {
   return Number.parseInt(stdout?.slice(0, 6) || "0", 16);
 }
 
+/** Every nth bug, so that the slow ones of a file are in all shards. */
+function inShard({ shard = "1/1" }, all) {
+  const [number, count] = shard.split("/").map(Number);
+  return all.filter((_, index) => index % count === number - 1);
+}
+
 const { only = [""], sample } = options;
 const seed = Number(options.seed ?? seedOfCommit());
 const chosen =
   sample === undefined
-    ? bugs.filter(({ name }) => only.some((part) => name.includes(part)))
+    ? inShard(
+        options,
+        bugs.filter(({ name }) => only.some((part) => name.includes(part))),
+      )
     : sampled(Number(sample), seed);
 // In `npm test`, which plants a sample, the tests run without a bug anyway.
 const problems = sample === undefined ? await control(chosen) : [];

@@ -23,7 +23,8 @@ const isText = ({ type, value }) =>
 
 /** Whether a sum is surely one of texts: a difference of these is NaN, which says nothing about the tests. */
 const isJoined = ({ operator, left, right }) =>
-  operator === "+" && [left, right].some((side) => isText(side) || (side.operator && isJoined(side)));
+  operator === "+" &&
+  [left, right].some((side) => isText(side) || (side.operator && isJoined(side)));
 
 /** The changes that a node of the syntax tree allows: where, and what stands there then. */
 function changesOf(node, code) {
@@ -82,7 +83,8 @@ export function mutantsOf(code) {
     const isStatic = isOutside && !/Function/.test(node.type);
     for (const change of changesOf(node, code)) found.push({ ...change, isStatic });
     for (const [key, value] of Object.entries(node)) {
-      if (["typeAnnotation", "typeArguments", "typeParameters", "returnType"].includes(key)) continue;
+      if (["typeAnnotation", "typeArguments", "typeParameters", "returnType"].includes(key))
+        continue;
       for (const child of Array.isArray(value) ? value : [value])
         if (typeof child?.type === "string" && isRuntime(key, child, node)) visit(child, isStatic);
     }

@@ -3,7 +3,9 @@ const [MOST, BUDGET_MS] = [6, 30_000];
 
 /** How many directories two paths have in common, with `src` or `test` taken away. */
 function shared(file, test) {
-  const [one, other] = [file, test.slice("test/".length)].map((path) => path.split("/").slice(0, -1));
+  const [one, other] = [file, test.slice("test/".length)].map((path) =>
+    path.split("/").slice(0, -1),
+  );
   const different = one.findIndex((name, at) => name !== other[at]);
   return different === -1 ? one.length : different;
 }

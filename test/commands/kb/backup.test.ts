@@ -69,6 +69,35 @@ test("a second snapshot of an unchanged base sends reads only and adds less than
   const grown = (await sizeOf(directory)) - before;
   expect(grown).toBeGreaterThan(0);
   expect(grown / before).toBeLessThan(0.01);
+  // A list of documents, and for each the list of its chunks.
+  const perDocument = server.seen.slice(from).filter(({ path }) => path.includes("/documents/"));
+  expect(perDocument.map(({ path }) => path.replace(/\?.*/, "").split("/").at(-1))).toEqual(
+    Array(3).fill("segments"),
+  );
+});
+
+test("a chunking rule that an earlier snapshot has is that of its ID", async () => {
+  const rule = (separator: string) =>
+    JSON.stringify({
+      mode: "custom",
+      rules: { pre_processing_rules: [], segmentation: { separator, max_tokens: 100 } },
+    });
+  await done("create", "Ruled", "--indexing-technique", "economy");
+  for (const [name, separator] of [
+    ["a.md", "#"],
+    ["b.md", "="],
+  ] as const)
+    await done("doc", "add", "Ruled", name, "--text", "x", "--process-rule", rule(separator));
+  await done("doc", "wait", "Ruled");
+  const directory = join(home, "ruled");
+  await done("backup", directory, "Ruled");
+  await done("doc", "update", "Ruled", "a.md", "--text", "y", "--process-rule", rule("+"));
+  await done("doc", "wait", "Ruled");
+  await done("backup", directory, "Ruled");
+  await done("backup", "restore", directory, "Ruled", "--name", "Ruled again", "-y");
+  const path = ".document_process_rule.rules.segmentation.separator";
+  const separatorOf = (name: string) => done("doc", "show", "Ruled again", name, "--jq", path);
+  expect([await separatorOf("a.md"), await separatorOf("b.md")]).toEqual(["+", "="]);
 });
 
 test("only what changed is downloaded, and each state comes back with its chunks", async () => {

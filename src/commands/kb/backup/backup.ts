@@ -160,6 +160,7 @@ async function backupStore(
   const store: CaptureStore = {
     directory,
     journal,
+    rules: before?.rules,
     known: ({ id }) => known.get(id),
     put: async (_, bytes) => objectPath(await put(bytes)),
     putChunks: async (_, text) => objectPath(await put(Buffer.from(text))),

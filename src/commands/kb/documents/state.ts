@@ -174,10 +174,19 @@ export function storedFile(document: unknown): string | null {
 /** Can an uploaded text file have this name? Their names have no slashes. */
 const isFileName = (name: string): boolean => /^[^/\\]*\.txt$/i.test(name);
 
-/** Reads the chunking rules of all documents, in the form that create takes, by rule ID. */
+/** Documents whose rules are read. */
+interface RulesOf {
+  readonly dataset_id: string;
+  readonly state: KbState;
+  readonly known?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/**
+ * Reads the chunking rules of all documents, in the form that create takes, by rule ID. `known` are rules of this
+ * knowledge base that were read before: none is ever changed (server §6.2).
+ */
 export async function readRules(
-  dataset_id: string,
-  state: KbState,
+  { dataset_id, state, known = {} }: RulesOf,
   context: Context,
 ): Promise<Readonly<Record<string, unknown>>> {
   const documentWithRule = new Map<string, string>();
@@ -186,7 +195,7 @@ export async function readRules(
   }
   const limit = context.api.limitConcurrency();
   const rules = await mapAll([...documentWithRule], limit, async ([rule, document_id]) => {
-    return [rule, await ruleOf(dataset_id, document_id, context)] as const;
+    return [rule, own(known, rule) ?? (await ruleOf(dataset_id, document_id, context))] as const;
   });
   return Object.fromEntries(rules);
 }

@@ -18,6 +18,8 @@ export interface CaptureStore {
   readonly directory: string;
   /** Names what an unfinished command has stored, so that it needs no second download. */
   readonly journal: Journal;
+  /** Chunking rules that an earlier command has read, by rule ID. */
+  readonly rules?: Readonly<Record<string, unknown>> | undefined;
   /** The content that an earlier command has stored at the path that the document would get now. */
   known(document: DocumentState): StoredContent | undefined;
   /** Stores a content, and returns its path. */
@@ -66,7 +68,7 @@ export async function* capture(
   context: Context,
 ): AsyncGenerator<FileChange, Captured> {
   const { dataset_id, state, store } = given;
-  const rules = await readRules(dataset_id, state, context);
+  const rules = await readRules({ dataset_id, state, known: store.rules }, context);
   const stored = new Map<string, StoredContent>();
   const changed: DocumentState[] = [];
   const lostNames: string[] = [];
