@@ -130,7 +130,7 @@ export const isIdPrefix = (text: string): boolean =>
 /** May the text be the beginning of a UUID that is too short to stand for it? */
 export const isShortPrefix = (text: string): boolean => /^[0-9a-f]{3,7}$/i.test(text);
 
-/** What stands for the newest run in place of its ID. */
+/** What stands for the newest run, conversation or message in place of its ID. */
 export const NEWEST = "last";
 
 /** A name of a document with `/` for `∕` (U+2215), which the names of uploaded files have instead. */

@@ -8,7 +8,14 @@ export type Noun = "kb" | "document" | "tag" | "field";
 /**
  * Objects without a name, which the beginning of an ID can select.
  */
-export type ListedNoun = "chunk" | "child" | "run" | "conversation" | "variable" | "annotation";
+export type ListedNoun =
+  | "chunk"
+  | "child"
+  | "run"
+  | "conversation"
+  | "message"
+  | "variable"
+  | "annotation";
 
 /** Where a value is sent: `data` is the JSON part of a multipart form, `local` is never sent. */
 export type ParamLocation = "path" | "query" | "body" | "data" | "form" | "local";

@@ -1,6 +1,6 @@
 import type { Values } from "../api/request.ts";
 import { listAnnotations } from "../operations/annotations.ts";
-import { listConversations, listConversationVariables } from "../operations/chats.ts";
+import { listConversations, listConversationVariables, listMessages } from "../operations/chats.ts";
 import { listChildChunks, listChunks } from "../operations/chunks.ts";
 import { getDocument, listDocuments } from "../operations/documents.ts";
 import { getKnowledgeBase, listKnowledgeBases } from "../operations/knowledge.ts";
@@ -22,6 +22,10 @@ export interface Listing extends NounWords {
   readonly fixed?: Values;
   /** Path of the text that says what an object is. */
   readonly about?: string;
+  /** Path of the ID in a row (default: `id`). */
+  readonly idAt?: string;
+  /** Whose newest object the list is read for, if the line names none, by the parameter in `within`. */
+  readonly newestOf?: Readonly<Record<string, ListedNoun>>;
   /** Does a name select an object, too, beside an ID or its beginning? */
   readonly byName?: true;
 }
@@ -50,8 +54,14 @@ export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
   field: { ...nouns.field, byName: true, row: listMetadataFields, about: "type" },
   chunk: { ...nouns.chunk, row: listChunks, about: "content" },
   child: { ...nouns.child, row: listChildChunks, about: "content" },
-  run: { ...nouns.run, row: listWorkflowLogs },
+  run: { ...nouns.run, row: listWorkflowLogs, idAt: "workflow_run.id" },
   conversation: { ...nouns.conversation, row: listConversations, about: "name" },
+  message: {
+    ...nouns.message,
+    row: listMessages,
+    about: "query",
+    newestOf: { conversation_id: "conversation" },
+  },
   variable: { ...nouns.variable, row: listConversationVariables, about: "name" },
   annotation: { ...nouns.annotation, row: listAnnotations, about: "question" },
 };

@@ -8,6 +8,8 @@ export interface NounWords {
   readonly list: string;
   /** Parameters that select the list: documents belong to a knowledge base. */
   readonly within?: readonly string[];
+  /** Where the newest one stands on the first page of the list, if `last` selects it. */
+  readonly newest?: "first" | "last";
 }
 
 export const nouns: Readonly<Record<Noun | ListedNoun, NounWords>> = {
@@ -21,8 +23,14 @@ export const nouns: Readonly<Record<Noun | ListedNoun, NounWords>> = {
     list: "kb chunk child list",
     within: ["dataset_id", "document_id", "segment_id"],
   },
-  run: { title: "run", list: "wf logs" },
-  conversation: { title: "conversation", list: "wf conversation list" },
+  run: { title: "run", list: "wf logs", newest: "first" },
+  conversation: { title: "conversation", list: "wf conversation list", newest: "first" },
+  message: {
+    title: "message",
+    list: "wf conversation messages",
+    within: ["conversation_id"],
+    newest: "last",
+  },
   variable: {
     title: "variable",
     list: "wf conversation variables",

@@ -9,6 +9,7 @@ import {
   isShortPrefix,
   isUuid,
   keywordOf,
+  NEWEST,
   shortened,
   withSlashes,
 } from "../lib/text.ts";
@@ -35,7 +36,7 @@ export interface Resolved {
 export async function resolveName(
   noun: Noun | ListedNoun,
   typed: string,
-  known: Values,
+  given: Values,
   lookup: Lookup,
 ): Promise<Resolved> {
   const listing = listings[noun];
@@ -45,7 +46,10 @@ export async function resolveName(
   if (takesId && isUuid(text)) return { id: text, object: undefined };
   const name = byName && mark !== "id:" ? text : undefined;
   const prefix = takesId && isIdPrefix(text) ? text.toLowerCase() : undefined;
-  if (name === undefined && prefix === undefined) throw invalidId(listing, text);
+  const isNewest = listing.newest !== undefined && typed === NEWEST;
+  if (name === undefined && prefix === undefined && !isNewest) throw invalidId(listing, text);
+  const known = await withNewestParents(listing, given, lookup);
+  if (isNewest) return newestListed(listing, known, lookup);
   const stored = noun === "kb" && name !== undefined ? await lookup.base(name) : undefined;
   if (stored !== undefined) {
     await lookup.trace(1, `${title} ${JSON.stringify(name)} is ${stored} (from the profile)`);
@@ -68,6 +72,33 @@ export async function resolveName(
   await lookup.trace(1, `${title} ${JSON.stringify(text)} is ${id}`);
   lookup.entered(id, typed);
   return { id, object: only };
+}
+
+/** The values with the newest object around the wanted one, where the line names none. */
+async function withNewestParents(
+  { newestOf = {} }: Listing,
+  given: Values,
+  lookup: Lookup,
+): Promise<Values> {
+  const known: Record<string, unknown> = { ...given };
+  for (const [param, noun] of Object.entries(newestOf))
+    known[param] ??= (await resolveName(noun, NEWEST, known, lookup)).id;
+  return known;
+}
+
+/** The newest object of a list. Throws not-found if the list is empty. */
+async function newestListed(listing: Listing, known: Values, lookup: Lookup): Promise<Resolved> {
+  const { row, title, newest, idAt = "id" } = listing;
+  const rows = await wholeList(row, scopeOf(listing, known), lookup);
+  const ids = rows.map((each) => valueAt(each, idAt)).filter((id) => typeof id === "string");
+  const id = ids.at(newest === "first" ? 0 : -1);
+  const list = listCommand(listing, (param) => known[param]);
+  if (id === undefined && rows.length > 0)
+    throw invalidResponse(`no ${title} of the list has an id`);
+  if (id === undefined)
+    throw notFound(`no ${title} found`, `${NEWEST} is the newest one that ${list} shows`);
+  await lookup.trace(1, `${NEWEST} is ${id}`);
+  return { id, object: undefined };
 }
 
 /** What an object is looked up by. A prefix is in lower case. */
@@ -144,7 +175,7 @@ async function findRun(prefix: string, lookup: Lookup): Promise<Found> {
     if (followed.length === 0) throw error;
     return []; // the key may not open the log
   });
-  const logged = logs.map((row) => valueAt(row, "workflow_run.id"));
+  const logged = logs.map((row) => valueAt(row, listings.run.idAt ?? "id"));
   const ids = new Set([...followed, ...matching(logged)]);
   return { matches: [...ids].map((id) => ({ id })), names: [] };
 }
@@ -281,7 +312,8 @@ async function unknownName(
       `the newest 100 runs and those followed on this machine have no such ID; ${run} shows IDs`,
     );
   }
-  if (!listing.byName) return notFound(message, `run ${run} to see the IDs`);
+  const scope = listing.newestOf ? `, of the newest ${Object.values(listing.newestOf).join()}` : "";
+  if (!listing.byName) return notFound(message, `run ${run} to see the IDs${scope}`);
   const read =
     names.find((each) => withSlashes(each).endsWith(`/${withSlashes(text)}`)) ??
     didYouMean(text, names);

@@ -123,14 +123,16 @@ const recordings = chosen(runIds);
 const references = (noun: Noun | ListedNoun) =>
   ofCommand(async (line, { typed, host }) => {
     const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
-    const found = await fetchNames(noun, line, start, host);
+    const { newest } = listings[noun];
+    const last = newest ? [{ value: NEWEST, help: "the newest" }] : [];
+    const found = await fetchNames(noun, line, start, host).catch(() => []);
     const written = (value: string) => {
       if (!listings[noun].byName) return value;
       return start === typed ? nameWord(value) : `name:${value}`;
     };
-    return found
-      .map(({ value, help }) => ({ value: written(value), help }))
-      .filter(({ value }) => !line.positionals.includes(value));
+    return [...last, ...found.map(({ value, help }) => ({ value: written(value), help }))].filter(
+      ({ value }) => !line.positionals.includes(value),
+    );
   });
 
 /** Active models of a type. */

@@ -3,6 +3,7 @@ import type { Values } from "../../api/request.ts";
 import { CliError, DryRunShown, startRefused } from "../../errors.ts";
 import { Rows } from "../../lib/collect.ts";
 import { isObject } from "../../lib/json.ts";
+import { NEWEST } from "../../lib/text.ts";
 import { isList } from "../../operations/operation.ts";
 import { newCounter } from "../../api/pages.ts";
 import { forEachItem } from "../../commands/batch/index.ts";
@@ -123,20 +124,30 @@ async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<string 
   const { command, options, context } = session;
   if (command.effect !== "destroys") return undefined;
   const lost = rulesOf(command)?.deletion;
+  const named = withNewestIds(command, input, ids);
   if (context.options.dryRun) {
     // It needs no server where it has IDs.
     const { call } = session.api.with({ retries: 0 });
     const found = ids && (await lost?.(ids, call).catch(onlyFailures));
-    await context.notice(dryDeletionText(command, input, found?.size));
+    await context.notice(dryDeletionText(command, named, found?.size));
     return undefined;
   }
   const asks = options.input && !options.globals.yes;
   const found = ids && asks ? await lost?.(ids, session.api.call) : undefined;
   const isBackedUp = asksForBackup(options.globals);
-  const question = confirmationText(command, input, { size: found?.size, isBackedUp });
+  const question = confirmationText(command, named, { size: found?.size, isBackedUp });
   await context.confirm(question, { type: found?.type });
   return found?.size;
 }
+
+/** The values as entered, but for `last`: what is deleted is named. */
+const withNewestIds = ({ params }: Command, input: Values, ids: Values = {}): Values =>
+  Object.fromEntries(
+    Object.entries(input).map(([name, value]) => [
+      name,
+      value === NEWEST && params[name]?.kind === "uuid" ? (ids[name] ?? value) : value,
+    ]),
+  );
 
 function onlyFailures(error: unknown): undefined {
   if (!(error instanceof CliError)) throw error;

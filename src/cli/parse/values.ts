@@ -1,4 +1,4 @@
-import { commandLine, shellQuote } from "../../lib/command-line.ts";
+import { shellQuote } from "../../lib/command-line.ts";
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { secondsMeant } from "../../lib/times.ts";
@@ -80,30 +80,21 @@ const capitals: Readonly<Record<string, string>> = {
   conversation_id: "CONVERSATION",
 };
 
-function idValue(
-  label: string,
-  { listed, placeholder }: Param,
-  text: string,
-  { given }: Sources,
-): string {
+function idValue(label: string, { listed }: Param, text: string, { given }: Sources): string {
+  const noun = listed && nouns[listed];
   if (isUuid(text) || (listed && isIdPrefix(text.replace(/^id:/, "")))) return text;
-  if (listed === "run" && text === NEWEST) return text;
-  if (listed === "run" && didYouMean(text, [NEWEST]) !== undefined)
-    throw invalidValue(label, text, "is not a UUID", `did you mean ${NEWEST}, the newest run?`);
-  const newest = listed === "run" ? `; ${NEWEST} is the newest run` : "";
-  const list = listed && listCommand(nouns[listed], (name) => given?.(name) ?? capitals[name]);
-  const enough = list
-    ? `; the first 8 characters are enough${newest || `; ${list} shows them`}`
-    : "";
-  const messages =
-    placeholder === "message"
-      ? `; ${commandLine("wf conversation list")} lists the conversations, ${commandLine("wf conversation messages", ["CONVERSATION"])} the messages of one`
-      : "";
+  if (noun?.newest && text === NEWEST) return text;
+  const isNewest = `${NEWEST}, the newest ${noun?.title}`;
+  if (noun?.newest && didYouMean(text, [NEWEST]) !== undefined)
+    throw invalidValue(label, text, "is not a UUID", `did you mean ${isNewest}?`);
+  const list = noun && listCommand(noun, (name) => given?.(name) ?? capitals[name]);
+  const newest = noun?.newest ? `; ${NEWEST} is the newest ${noun.title}` : "";
+  const enough = list ? `; the first 8 characters are enough${newest}; ${list} shows them` : "";
   throw invalidValue(
     label,
     text,
     "is not a UUID",
-    `IDs look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e${enough}${messages}`,
+    `IDs look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e${enough}`,
   );
 }
 
