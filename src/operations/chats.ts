@@ -206,7 +206,7 @@ export const listConversations = wfOperation({
     ),
     user: userInQuery,
   },
-  returns: cursor("last_id", conversationColumns),
+  returns: withFields({ id: "id" }, cursor("last_id", conversationColumns)),
   examples: ["wf --app chat conversation list", "wf --app chat conversation list --user ann --all"],
 });
 

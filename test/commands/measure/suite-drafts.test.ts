@@ -106,6 +106,52 @@ test("liked messages become tests, after the messages before them", async () => 
   expect(await passing("chat", file("liked.yaml"))).toEqual(["Where?", "And for parents?"]);
 });
 
+test("the first message of each conversation becomes a test, and the others are counted", async () => {
+  const say = async (query: string, user: string, conversation?: string) => {
+    const more = conversation === undefined ? [] : ["--conversation-id", conversation];
+    const args = ["chat", "send", query, "--user", user, "--blocking", "-o", "json", ...more];
+    return JSON.parse((await done("chat", ...args)).out) as Record<string, string>;
+  };
+  const first = await say("Where is it?", "cleo");
+  await say("And on Sundays?", "cleo", first["conversation_id"]);
+  await say("Really?", "cleo", first["conversation_id"]);
+  const wrong = await say("Who are you?", "cleo");
+  const rating = ["--rating", "dislike", "--user", "cleo"];
+  await done("chat", "message", "feedback", wrong["message_id"] ?? "", ...rating);
+  await say("Of another user", "dora");
+  const { out, err, exit } = await init("chat", "conversations", "--user", "cleo");
+  expect([exit, err]).toEqual([
+    0,
+    '1 test from conversations of "cleo", end user of the application "chat"; 1 skipped: with a dislike; 2 skipped: that continue a conversation\n',
+  ]);
+  expect(out).toBe(
+    [
+      '# Tests made from conversations of "cleo", end user of the application "chat".',
+      "# The expected answers are drafts: read them before you rely on them.",
+      "",
+      "app: chat",
+      "tests:",
+      "  - name: Where is it?",
+      "    query: Where is it?",
+      `    answer: "${reply("Where is it?")}"`,
+      "    compare: similar",
+      "",
+    ].join("\n"),
+  );
+  const suite = file("asked.yaml");
+  await done("chat", "test", "init", "--from", "conversations", "--user", "cleo", "--out", suite);
+  expect(await passing("chat", suite)).toEqual(["Where is it?"]);
+});
+
+test("an end user without conversations is an error, and so is a workflow", async () => {
+  const none = await init("chat", "conversations", "--user", "nobody");
+  expect([none.exit, none.err]).toEqual([
+    3,
+    'error: no tests to create: 0 tests from conversations of "nobody", end user of the application "chat"\n',
+  ]);
+  expect((await init("echo", "conversations")).exit).toBe(6);
+});
+
 test("fields of messages that are missing make no test, or one without them", async () => {
   const message = { query: "Where?", answer: "Here", inputs: null, created_at: 2 };
   const list = (data: readonly object[]) => json({ data, has_more: false, limit: 20 });
@@ -309,7 +355,7 @@ test("a terminal asks for the source, which must suit the application", async ()
     questions,
     answers: ["annotations"],
   });
-  expect(questions).toEqual(["Which questions and answers? (1-2) [feedback]: "]);
+  expect(questions).toEqual(["Which questions and answers? (1-3) [feedback]: "]);
   expect(err).toContain("from annotations of the application");
   expect(await sandbox.cli(line, { folder })).toMatchObject({
     exit: 2,

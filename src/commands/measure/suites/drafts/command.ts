@@ -1,12 +1,20 @@
 import { listAnnotations } from "../../../../operations/annotations.ts";
 import { getAppInfo, getEndUser } from "../../../../operations/apps.ts";
-import { listFeedback, listMessages } from "../../../../operations/chats.ts";
+import { listConversations, listFeedback, listMessages } from "../../../../operations/chats.ts";
 import { local, record, textChunks, withNamePath } from "../../../../operations/operation.ts";
+import { userInQuery } from "../../../../operations/shared.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../../operations/workflows.ts";
 import { task } from "../../../task/command-spec.ts";
 import { logFilters } from "../../../wf/logs/index.ts";
 
-export const suiteSources = ["annotations", "feedback", "logs", "rows", "promptfoo"] as const;
+export const suiteSources = [
+  "annotations",
+  "conversations",
+  "feedback",
+  "logs",
+  "rows",
+  "promptfoo",
+] as const;
 
 export const testInitParams = {
   from: local.choice(suiteSources, "Where questions and answers come from (on a terminal: asks)"),
@@ -33,6 +41,7 @@ export const testInitParams = {
   }),
   limit: local.integer("Maximum number of tests (default 100)", { range: [1, 10_000], short: "L" }),
   out: local.text("File to write (default: stdout)", { placeholder: "file", length: [1, 4096] }),
+  user: userInQuery,
   overwrite: local.flag("Overwrite an existing file"),
 } as const;
 
@@ -41,13 +50,14 @@ export const testInit = task({
   action: "create tests",
   summary: "Create a suite of tests from questions and answers that exist",
   about:
-    "annotations: all of them. feedback: liked messages without a dislike, after those before them in\ntheir conversation. logs: succeeded runs; short outputs are expected to be the same, otherwise the text is\nthe answer. rows: a file with columns such as question and answer, those of RAGAS, too. promptfoo: a\nconfiguration; assertions without an equivalent are listed, code is never run.\n\nThe same question becomes one test. The answers are drafts, compared by similarity: read them before\nyou rely on them.",
+    "annotations: all of them. conversations: the first message of each conversation of the end user; later\nones depend on it. feedback: liked messages without a dislike, after those before them in their\nconversation. logs: succeeded runs; short outputs are expected to be the same, otherwise the text is\nthe answer. rows: a file with columns such as question and answer, those of RAGAS, too. promptfoo: a\nconfiguration; assertions without an equivalent are listed, code is never run.\n\nThe same question becomes one test. The answers are drafts, compared by similarity: read them before\nyou rely on them.",
   params: testInitParams,
   returns: withNamePath("file", record("file tests duplicates skipped")),
   output: ({ out = "-" }) => (out === "-" ? textChunks : undefined),
   sends: [
     getAppInfo,
     listAnnotations,
+    listConversations,
     listFeedback,
     getEndUser,
     listMessages,
@@ -58,6 +68,7 @@ export const testInit = task({
   runsToEnd: true,
   examples: [
     "wf --app chat test init --from feedback --out liked.yaml",
+    "wf --app chat test init --from conversations --user ann",
     "wf --app echo test init --from logs --since 7d --limit 20",
     "wf --app chat test init --from rows annotations.csv",
     "wf --app chat test init --from promptfoo promptfooconfig.yaml --judge grader",

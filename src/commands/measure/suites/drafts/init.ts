@@ -23,7 +23,7 @@ import type { testInitParams } from "./command.ts";
 import { collectDrafts, questionDraft } from "./draft.ts";
 import type { DraftedTests, DraftOrReason, NamedDraft } from "./draft.ts";
 import { promptfooDrafts } from "./from-promptfoo.ts";
-import { feedbackDrafts, rowDrafts } from "./sources.ts";
+import { conversationDrafts, feedbackDrafts, rowDrafts } from "./sources.ts";
 
 type InitFlags = Input<typeof testInitParams>;
 type SuiteSource = NonNullable<InitFlags["from"]>;
@@ -103,6 +103,7 @@ async function chosenSource({ file }: InitFlags, context: Context): Promise<Suit
   if (mode === "workflow") return "logs";
   const all = [
     choice("feedback", "messages that were liked"),
+    choice("conversations", "the first message of each conversation of the end user"),
     choice("annotations", "questions with the answers that someone wrote"),
   ];
   return askChoice(question, all, context, all[0]);
@@ -159,6 +160,11 @@ async function sourceOf(input: TestInitInput, context: Context): Promise<Source>
   if (from === "annotations")
     return { name: of("annotations"), drafts: annotationDrafts(input.keyword, context) };
   if (from === "feedback") return { name: of("liked messages"), drafts: feedbackDrafts(context) };
+  if (from === "conversations")
+    return {
+      name: of(`conversations of ${JSON.stringify(await context.api.user())}, end user`),
+      drafts: conversationDrafts(context),
+    };
   return { name: of("runs"), drafts: logDrafts(input, context) };
 }
 
@@ -213,10 +219,10 @@ type DraftFilters = Omit<LogFilters, "status" | "failed">;
 async function* logDrafts(filters: DraftFilters, context: Context): AsyncGenerator<DraftOrReason> {
   await requireKind("workflow", context).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
-    const [liked, written] = ["feedback", "annotations"].map((from) =>
+    const [liked, written, said] = ["feedback", "annotations", "conversations"].map((from) =>
       commandLine("wf test init", [], { from }),
     );
-    throw error.with({ hint: `chats have no logs: use ${liked} or ${written}` });
+    throw error.with({ hint: `chats have no logs: use ${liked}, ${written} or ${said}` });
   });
   const { sent, keeps } = logQuery({ ...filters, status: "succeeded" });
   for await (const log of context.api.rows(listWorkflowLogs, sent)) {

@@ -2,9 +2,9 @@ import { CliError } from "../../../../errors.ts";
 import type { FailureKind } from "../../../../errors.ts";
 import { collect, groupBy } from "../../../../lib/collect.ts";
 import { readRowFile, unreadable } from "../../../../lib/formats/rows-file.ts";
-import { tryParseJson } from "../../../../lib/json.ts";
+import { tryParseJson, valueAt } from "../../../../lib/json.ts";
 import { getEndUser } from "../../../../operations/apps.ts";
-import { listFeedback, listMessages } from "../../../../operations/chats.ts";
+import { listConversations, listFeedback, listMessages } from "../../../../operations/chats.ts";
 import type { Feedback, Message } from "../../../../operations/chats.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { readInput } from "../../../task/files.ts";
@@ -27,6 +27,20 @@ export async function* feedbackDrafts(context: Context): AsyncGenerator<DraftOrR
   }
 }
 
+/** The first message of each conversation of the end user; the others depend on it. */
+export async function* conversationDrafts(context: Context): AsyncGenerator<DraftOrReason> {
+  await requireKind("chat", context);
+  const read = conversationReader(context);
+  for await (const { id } of context.api.rows(listConversations, {})) {
+    const [first, ...later] = (await read({ conversation_id: id, from_end_user_id: null })) ?? [];
+    if (!first) yield "without a message";
+    else if (first.status === "error") yield "with an error in place of the answer";
+    else if (valueAt(first, "feedback.rating") === "dislike") yield "with a dislike";
+    else yield draftOf(first.id, [first]);
+    yield* later.map(() => "that continue a conversation");
+  }
+}
+
 function draftOf(id: string, messages: readonly Message[] | undefined): DraftOrReason {
   if (!messages) return "in a conversation of another end user (--user)";
   const index = messages.findIndex((message) => message.id === id);
@@ -46,7 +60,10 @@ function draftOf(id: string, messages: readonly Message[] | undefined): DraftOrR
  */
 function conversationReader(context: Context) {
   const known = new Map<string, readonly Message[] | undefined>();
-  return async ({ conversation_id, from_end_user_id: end_user_id }: Feedback) => {
+  return async ({
+    conversation_id,
+    from_end_user_id: end_user_id,
+  }: Pick<Feedback, "conversation_id" | "from_end_user_id">) => {
     if (known.has(conversation_id)) return known.get(conversation_id);
     const endUser = end_user_id
       ? await orNone(["not-found", "unsupported"], context.api.call(getEndUser, { end_user_id }))
