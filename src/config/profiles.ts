@@ -32,6 +32,8 @@ export interface Profile extends StoredKey {
   readonly default_app?: string;
   readonly user?: string;
   readonly output?: string;
+  /** How long the events of runs are remembered: `30d`, or `off`. */
+  readonly remember_runs?: string;
   readonly read_only?: boolean;
   /** IDs by name of the knowledge bases that the key opens, if it does not open all of them. */
   readonly knowledge_bases?: Readonly<Record<string, string>>;
@@ -110,6 +112,7 @@ const storeFields = {
       "default_app?": "text",
       "user?": "text",
       "output?": "text",
+      "remember_runs?": "text",
       "read_only?": "flag",
       "knowledge_bases?": { "*": "text" },
       "access_token?": keyFields,

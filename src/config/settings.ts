@@ -5,6 +5,7 @@ import type { KeyKind } from "../lib/api-key.ts";
 import { commandLine, shellQuote } from "../lib/command-line.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { own } from "../lib/json.ts";
+import { parseDuration } from "../lib/numbers.ts";
 import { isUuid } from "../lib/text.ts";
 import {
   baseUrlOf,
@@ -35,7 +36,7 @@ interface Layers {
   readonly flag?: string;
   readonly variable: string;
   /** Field of the profile that has the value as it is. */
-  readonly field?: "base_url" | "user" | "output";
+  readonly field?: "base_url" | "user" | "output" | "remember_runs";
   readonly foreign?: readonly string[];
   readonly builtIn?: string;
 }
@@ -51,6 +52,7 @@ const layers = {
   // The same on every machine, so that a run can be followed from another one.
   user: { flag: "--user", variable: "KB_USER", field: "user", builtIn: "kb-wf" },
   output: { flag: "-o", variable: "KB_OUTPUT", field: "output" },
+  rememberRuns: { variable: "KB_REMEMBER_RUNS", field: "remember_runs", builtIn: "off" },
   knowledgeKey: { variable: "KB_KEY", foreign: ["DIFY_API_KEY"] },
   appKey: { variable: "KB_APP_KEY", foreign: ["DIFY_API_KEY"] },
 } as const satisfies Record<string, Layers>;
@@ -114,6 +116,8 @@ export async function settingsFor(
   const sources: Sources = { ...selected, flags, host, needs };
   const { name, profile, source } = sources;
   const { value: baseUrl, source: baseUrlSource } = resolve("baseUrl", sources);
+  const rememberRuns = resolve("rememberRuns", sources);
+  rememberedFor(rememberRuns);
   const app = resolve("app", sources, defaultApp(sources));
   if (needs.key === "app" || needs.key === "both") await checkApp(app, sources);
   return {
@@ -128,6 +132,7 @@ export async function settingsFor(
     appId: own(profile?.apps, app.value ?? "")?.app_id ?? idIn(app.value),
     user: resolve("user", sources),
     output: resolve("output", sources),
+    rememberRuns,
     readOnly: resolveReadOnly(sources),
     apps: Object.keys(profile?.apps ?? {}),
     bases: parseKnowledgeBases(variable(host, "KB_DATASET_IDS")) ?? profile?.knowledge_bases ?? {},
@@ -136,6 +141,16 @@ export async function settingsFor(
         ? { name, source, baseUrl: profile.base_url, consoleUrl: profile.console_url }
         : undefined,
   };
+}
+
+/** How long the events of runs are remembered, in ms; 0 for not at all. Throws usage. */
+export function rememberedFor({ value = "off", source }: Setting): number {
+  const ms = value === "off" || value === "0" ? 0 : parseDuration(value);
+  if (ms !== undefined) return ms;
+  throw usage(
+    `how long to remember runs: ${JSON.stringify(value)} is not a duration (${source})`,
+    "use a duration such as 30d, or off",
+  );
 }
 
 /** The ID that stands in the place of the name of an application. */

@@ -105,7 +105,7 @@ export interface Files {
   /** Replaces a JSON file atomically, readable by its owner only. Its directory must exist. */
   writeSettings(path: string, value: object): Promise<void>;
   /** Creates an empty file; throws `code: "EEXIST"` if one exists. */
-  create(path: string): Promise<AppendFile>;
+  create(path: string, mode?: number): Promise<AppendFile>;
   /** Creates a file for this process alone in an existing directory. */
   scratch(directory: string): Promise<ScratchFile>;
   /** Appends and flushes to disk. With `ownMode`, a new file has this mode, and a link throws `code: "ELOOP"`. */

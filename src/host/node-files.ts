@@ -215,8 +215,8 @@ const writesOf = (system: FileSystem) =>
       const directory = unfinishedPath(path, await system.randomHex(4));
       await replaceFile(path, directory, () => writeWithConf(path, directory, value), system);
     },
-    async create(path) {
-      const file = await (await system.fs()).open(path, "wx");
+    async create(path, mode) {
+      const file = await (await system.fs()).open(path, "wx", mode);
       return {
         write: (text) => file.appendFile(text),
         async close() {

@@ -74,14 +74,11 @@ const conversationColumns =
 const variableColumns =
   "name value_type value updated=updated_at:time id:id ... description created=created_at:time";
 
-const conversation_id = path.uuid("Conversation ID; last is the newest", {
+const conversation_id = path.uuid("Conversation ID, or last", {
   placeholder: "conversation",
   listed: "conversation",
 });
-const message_id = path.uuid("Message ID; last is the newest of the newest conversation", {
-  placeholder: "message",
-  listed: "message",
-});
+const message_id = path.uuid("Message ID, or last", { placeholder: "message", listed: "message" });
 
 const message = {
   id: "sendChatMessage",
@@ -90,12 +87,9 @@ const message = {
   params: {
     query: body.text("Message to send", { required }),
     inputs: runWorkflow.params.inputs,
-    conversation_id: body.uuid(
-      "Conversation to continue; last is the newest (default: a new one)",
-      {
-        listed: "conversation",
-      },
-    ),
+    conversation_id: body.uuid("Conversation to continue, or last (default: a new one)", {
+      listed: "conversation",
+    }),
     files: runWorkflow.params.files,
     auto_generate_name: body.flag("Name a new conversation automatically", {
       serverDefault: "true",
@@ -284,7 +278,7 @@ export const listMessages = wfOperation({
   summary: "List the messages of a conversation, newest page first",
   route: "GET /messages",
   params: {
-    conversation_id: query.uuid("Conversation ID; last is the newest", {
+    conversation_id: query.uuid("Conversation ID, or last", {
       placeholder: "conversation",
       listed: "conversation",
       required,

@@ -99,9 +99,7 @@ export const speakText = wfOperation({
   route: "POST /text-to-audio",
   anyOf: ["text", "message_id"],
   params: {
-    message_id: body.uuid("Message whose answer to speak instead of --text; last is the newest", {
-      listed: "message",
-    }),
+    message_id: body.uuid("Message to speak instead of --text, or last", { listed: "message" }),
     text: body.text("Text to speak", { orFile: true }),
     voice: body.text("Voice (default: the one of the application)"),
     streaming: body.flag("Stream the audio while it is generated"),

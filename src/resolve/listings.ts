@@ -24,8 +24,8 @@ export interface Listing extends NounWords {
   readonly about?: string;
   /** Path of the ID in a row (default: `id`). */
   readonly idAt?: string;
-  /** Whose newest object the list is read for, if the line names none, by the parameter in `within`. */
-  readonly newestOf?: Readonly<Record<string, ListedNoun>>;
+  /** The list is that of its newest object, if the line has no value for the first parameter in `within`. */
+  readonly parent?: ListedNoun;
   /** Does a name select an object, too, beside an ID or its beginning? */
   readonly byName?: true;
 }
@@ -56,12 +56,7 @@ export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
   child: { ...nouns.child, row: listChildChunks, about: "content" },
   run: { ...nouns.run, row: listWorkflowLogs, idAt: "workflow_run.id" },
   conversation: { ...nouns.conversation, row: listConversations, about: "name" },
-  message: {
-    ...nouns.message,
-    row: listMessages,
-    about: "query",
-    newestOf: { conversation_id: "conversation" },
-  },
+  message: { ...nouns.message, row: listMessages, about: "query", parent: "conversation" },
   variable: { ...nouns.variable, row: listConversationVariables, about: "name" },
   annotation: { ...nouns.annotation, row: listAnnotations, about: "question" },
 };

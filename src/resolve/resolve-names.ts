@@ -48,7 +48,9 @@ export async function resolveName(
   const prefix = takesId && isIdPrefix(text) ? text.toLowerCase() : undefined;
   const isNewest = listing.newest !== undefined && typed === NEWEST;
   if (name === undefined && prefix === undefined && !isNewest) throw invalidId(listing, text);
-  const known = await withNewestParents(listing, given, lookup);
+  const { parent, within: [param = ""] = [] } = listing;
+  const newestParent = parent && !given[param] && (await resolveName(parent, NEWEST, {}, lookup));
+  const known = newestParent ? { ...given, [param]: newestParent.id } : given;
   if (isNewest) return newestListed(listing, known, lookup);
   const stored = noun === "kb" && name !== undefined ? await lookup.base(name) : undefined;
   if (stored !== undefined) {
@@ -74,28 +76,13 @@ export async function resolveName(
   return { id, object: only };
 }
 
-/** The values with the newest object around the wanted one, where the line names none. */
-async function withNewestParents(
-  { newestOf = {} }: Listing,
-  given: Values,
-  lookup: Lookup,
-): Promise<Values> {
-  const known: Record<string, unknown> = { ...given };
-  for (const [param, noun] of Object.entries(newestOf))
-    known[param] ??= (await resolveName(noun, NEWEST, known, lookup)).id;
-  return known;
-}
-
 /** The newest object of a list. Throws not-found if the list is empty. */
 async function newestListed(listing: Listing, known: Values, lookup: Lookup): Promise<Resolved> {
   const { row, title, newest, idAt = "id" } = listing;
   const rows = await wholeList(row, scopeOf(listing, known), lookup);
-  const ids = rows.map((each) => valueAt(each, idAt)).filter((id) => typeof id === "string");
-  const id = ids.at(newest === "first" ? 0 : -1);
+  const id = valueAt(rows.at(newest === "first" ? 0 : -1), idAt);
   const list = listCommand(listing, (param) => known[param]);
-  if (id === undefined && rows.length > 0)
-    throw invalidResponse(`no ${title} of the list has an id`);
-  if (id === undefined)
+  if (typeof id !== "string")
     throw notFound(`no ${title} found`, `${NEWEST} is the newest one that ${list} shows`);
   await lookup.trace(1, `${NEWEST} is ${id}`);
   return { id, object: undefined };
@@ -312,8 +299,7 @@ async function unknownName(
       `the newest 100 runs and those followed on this machine have no such ID; ${run} shows IDs`,
     );
   }
-  const scope = listing.newestOf ? `, of the newest ${Object.values(listing.newestOf).join()}` : "";
-  if (!listing.byName) return notFound(message, `run ${run} to see the IDs${scope}`);
+  if (!listing.byName) return notFound(message, `run ${run} to see the IDs`);
   const read =
     names.find((each) => withSlashes(each).endsWith(`/${withSlashes(text)}`)) ??
     didYouMean(text, names);

@@ -233,7 +233,7 @@ export class RunTrace {
 }
 
 /** Steps as the server counts them: without those inside loops and iterations (server §15.5). */
-const countSteps = ({ nodes }: RunTrace): number =>
+export const countSteps = ({ nodes }: RunTrace): number =>
   nodes.reduce((sum, { within, retries }) => sum + (within ? 0 : 1 + retries), 0);
 
 /** Why a node failed, from its `node_finished`; if it fell back, only its outputs name the reason (server §15.5). */

@@ -61,7 +61,7 @@ test("the beginning of the ID of a message is looked up in the newest conversati
   const { exit, err } = await line("wf --app chat message feedback 00000000 --rating like");
   expect([exit, err]).toEqual([
     3,
-    `error: message "00000000" not found\nhint: run \`wf conversation messages ${ids["conversation"]} --app chat --user ann\` to see the IDs, of the newest conversation\n`,
+    `error: message "00000000" not found\nhint: run \`wf conversation messages ${ids["conversation"]} --app chat --user ann\` to see the IDs\n`,
   ]);
 });
 

@@ -3,7 +3,6 @@ import type { Values } from "../../api/request.ts";
 import { CliError, DryRunShown, startRefused } from "../../errors.ts";
 import { Rows } from "../../lib/collect.ts";
 import { isObject } from "../../lib/json.ts";
-import { NEWEST } from "../../lib/text.ts";
 import { isList } from "../../operations/operation.ts";
 import { newCounter } from "../../api/pages.ts";
 import { forEachItem } from "../../commands/batch/index.ts";
@@ -124,7 +123,9 @@ async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<string 
   const { command, options, context } = session;
   if (command.effect !== "destroys") return undefined;
   const lost = rulesOf(command)?.deletion;
-  const named = withNewestIds(command, input, ids);
+  // What is deleted is named by its whole ID, also if `last` or a beginning was entered.
+  const whole = Object.entries(ids ?? {}).filter(([name]) => command.params[name]?.kind === "uuid");
+  const named = { ...input, ...Object.fromEntries(whole) };
   if (context.options.dryRun) {
     // It needs no server where it has IDs.
     const { call } = session.api.with({ retries: 0 });
@@ -139,15 +140,6 @@ async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<string 
   await context.confirm(question, { type: found?.type });
   return found?.size;
 }
-
-/** The values as entered, but for `last`: what is deleted is named. */
-const withNewestIds = ({ params }: Command, input: Values, ids: Values = {}): Values =>
-  Object.fromEntries(
-    Object.entries(input).map(([name, value]) => [
-      name,
-      value === NEWEST && params[name]?.kind === "uuid" ? (ids[name] ?? value) : value,
-    ]),
-  );
 
 function onlyFailures(error: unknown): undefined {
   if (!(error instanceof CliError)) throw error;

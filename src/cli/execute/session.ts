@@ -5,7 +5,7 @@ import type { CallScope } from "../../commands/task/command-runner.ts";
 import type { Context, ConfirmOptions } from "../../commands/task/command-spec.ts";
 import { unset } from "../../config/profiles.ts";
 import type { Setting } from "../../config/profiles.ts";
-import { settingsFor } from "../../config/settings.ts";
+import { rememberedFor, settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
 import { CliError, abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
@@ -78,6 +78,7 @@ export function openSession(opening: Opening): Session {
       const { resolveName } = await names();
       return (await resolveName(noun, text, {}, lookupOf(session))).id;
     },
+    rememberRuns: async () => rememberedFor((await settings()).rememberRuns),
     enteredName: (id) => log.names.get(id) ?? id,
     with({ profile, app, user, key = command.key }) {
       const { baseUrl: _, app: __, ...rest } = options.globals; // they belong to this profile

@@ -68,6 +68,8 @@ export interface Context {
   readonly api: ApiClient;
   /** Resolves a name, an ID or its beginning to an ID, like a positional. Throws not-found and refused. */
   resolveId(noun: Noun | ListedNoun, text: string): Promise<string>;
+  /** How long the events of runs are remembered on this machine, in ms; 0 for not at all. */
+  rememberRuns(): Promise<number>;
   /** The name that was entered for an ID; the ID itself if none was. */
   enteredName(id: string): string;
   /** The same context with other settings, such as the knowledge key in a command of `wf`. */

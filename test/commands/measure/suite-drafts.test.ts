@@ -359,7 +359,7 @@ test("a terminal asks for the source, which must suit the application", async ()
   expect(err).toContain("from annotations of the application");
   expect(await sandbox.cli(line, { folder })).toMatchObject({
     exit: 2,
-    err: "error: --from is required\nhint: add --from (one of: annotations, feedback, logs, rows, promptfoo)\n",
+    err: "error: --from is required\nhint: add --from (one of: annotations, conversations, feedback, logs, rows, promptfoo)\n",
   });
   expect((await init("chat", "logs")).err).toContain(
     "chats have no logs: use `wf test init --from feedback --app chat` or",

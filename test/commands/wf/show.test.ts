@@ -80,9 +80,9 @@ test("names a recording with a command that works", async () => {
   const file = join(folder, "run.jsonl");
   await server.cli([...start, "--record", file], { folder });
   const { err } = await server.cli([...broken, "show", await newestRun(broken)], { folder });
-  const [, command = ""] = /^its nodes are recorded: `(.*)`$/m.exec(err) ?? [];
-  const { exit, out } = await server.cli(command.split(" "));
-  expect([exit, out.split("\n")[0]]).toEqual([0, expect.stringMatching(/^# Run .* failed, /)]);
+  const [, command = ""] = /^its nodes are on this machine: `(.*)`$/m.exec(err) ?? [];
+  const { exit, out } = await server.cli(command.split(" "), { folder });
+  expect([exit, out.split("\n")[1]]).toEqual([0, expect.stringMatching(/^Fetch\tfailed\t/)]);
 });
 
 test("last is also a run to compare or open, with the nodes that were recorded here", async () => {

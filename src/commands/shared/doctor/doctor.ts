@@ -13,6 +13,7 @@ import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
+import { formatBytes, sum } from "../../../lib/numbers.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { atLeast, newestServer, version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -22,6 +23,7 @@ import { countOpened, isBoundKey, readKey, readServer } from "../../task/read-se
 import { capabilities } from "./capabilities.ts";
 import type { Programs } from "./capabilities.ts";
 import type { doctorParams } from "./command.ts";
+import { rememberedIn, rememberedRuns } from "../../../host/remembered-runs.ts";
 import { readErrorLog } from "../../../host/error-log.ts";
 import type { LoggedError, LoggedRequest } from "../../../host/error-log.ts";
 
@@ -115,6 +117,11 @@ async function* checks(context: Context): AsyncGenerator<CheckResult> {
   if (!new URL(baseUrl.value).pathname.endsWith("/v1")) {
     yield warning("base URL", "does not end in /v1", "most servers expose the API under /v1");
   }
+  const { value, source } = settings.rememberRuns;
+  const runs = await rememberedRuns(host);
+  const size = formatBytes(sum(runs.map((run) => run.size)));
+  const stored = `${counted(runs.length, "run")}, ${size} in ${rememberedIn(host)}`;
+  yield ok("remembered runs", `${value} (${source}); ${stored}`);
   let reachable = true;
   for await (const result of checkServer(baseUrl.value, context)) {
     reachable &&= result.kind === undefined;

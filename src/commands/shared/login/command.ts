@@ -4,7 +4,7 @@ import { task } from "../../task/command-spec.ts";
 
 const profileSheet = record(
   "name default base_url key apps default_app user output read_only",
-  "knowledge_bases console_url",
+  "knowledge_bases console_url remember_runs",
 );
 
 export const loginParams = {
@@ -22,6 +22,9 @@ export const loginParams = {
   ),
   user: local.text("Default end user"),
   format: local.text("Default output format", { placeholder: "format" }),
+  remember_runs: local.text("Keep the events of runs on this machine for so long, or off", {
+    placeholder: "duration",
+  }),
   insecure_storage: local.flag("Store the key in the profile file instead of the keyring"),
   mark_read_only: local.flag("Block all writes with this profile"),
   kb: local.text("Knowledge base of a bound key", {

@@ -9,7 +9,7 @@ import {
   isLoopback,
 } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
-import { parseNamedId } from "../../../config/settings.ts";
+import { parseNamedId, rememberedFor } from "../../../config/settings.ts";
 import { usage } from "../../../errors.ts";
 import { looksLikeKey } from "../../../lib/api-key.ts";
 import { commandLine } from "../../../lib/command-line.ts";
@@ -57,6 +57,7 @@ async function begin(input: LoginInput, context: Context): Promise<SignIn> {
     throw usage("--key-file and --key-command cannot be used together");
   }
   if (input.console_url !== undefined) consoleUrlOf(input.console_url);
+  rememberedFor({ value: input.remember_runs, source: "--remember-runs" });
   const bases = Object.fromEntries(
     (input.kb ?? []).map((text) => parseNamedId(text, "a knowledge base ID")),
   );
@@ -120,11 +121,12 @@ function checkProfileName(name: string): void {
 }
 
 const fieldsOf = (
-  { user, format, mark_read_only }: LoginInput,
+  { user, format, mark_read_only, remember_runs }: LoginInput,
   { options: { flags } }: Context,
-): Pick<Profile, "user" | "output" | "read_only"> => ({
+): Pick<Profile, "user" | "output" | "read_only" | "remember_runs"> => ({
   ...(user !== undefined && { user }),
   ...(format !== undefined && { output: format }),
+  ...(remember_runs !== undefined && { remember_runs }),
   // --read-only would otherwise have no effect here.
   ...((mark_read_only || flags.readOnly) && { read_only: true }),
 });

@@ -141,7 +141,7 @@ export interface Addition {
   readonly baseUrl: string;
   /** Undefined keeps the stored keys. */
   readonly key: NewKey | undefined;
-  readonly fields: Pick<Profile, "user" | "output" | "read_only" | "console_url">;
+  readonly fields: Pick<Profile, "user" | "output" | "read_only" | "console_url" | "remember_runs">;
   readonly bases: Readonly<Record<string, string>>;
 }
 
@@ -290,6 +290,7 @@ function profileRow(name: string, profile: Profile, store: ProfileStore) {
     user: profile.user ?? null,
     output: profile.output ?? null,
     read_only: profile.read_only ?? false,
+    remember_runs: profile.remember_runs ?? null,
     // Null if it is that of the API without its path.
     console_url: profile.console_url ?? null,
     // IDs by name, if the key opens only these.
@@ -330,6 +331,7 @@ export const explainConfig = {
     if (appId !== undefined) yield row("application ID", { value: appId, source: app.source });
     yield row("end user", settings.user);
     yield row("output", settings.output);
+    yield row("remember runs", settings.rememberRuns);
     yield row("read only", settings.readOnly);
     yield row("web console", consoleSetting(settings));
     yield row("profile file", { value: profilePath(host), source: "folder" });

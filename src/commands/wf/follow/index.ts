@@ -17,6 +17,7 @@ import { RunTexts, TextBuffer, textOfOutputs } from "../../../runs/text.ts";
 import type { Piece, TextChange } from "../../../runs/text.ts";
 import { nodeError } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { rememberEvents } from "../recording/index.ts";
 import { following, saveRun } from "../runs/index.ts";
 import type { NodeFailure } from "../runs/index.ts";
 
@@ -32,6 +33,7 @@ export const followDisplayed = (
     followRun(options, following(context), counts),
     warnAboutGaps(context),
     rememberRun(context),
+    rememberEvents(context),
   );
 
 /** Adds the text of forms, and warns where text may be missing. */

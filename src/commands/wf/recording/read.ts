@@ -12,7 +12,7 @@ import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { traceEvents } from "../expect/index.ts";
 import { followRun } from "../../../follow/follow.ts";
-import { following, savedRuns } from "../runs/index.ts";
+import { following, recordingPaths } from "../runs/index.ts";
 import { RECORDING_VERSION } from "./write.ts";
 import type { RecordingEnd } from "./write.ts";
 
@@ -40,16 +40,18 @@ export async function loadTrace(source: string, context: Context): Promise<Loade
     : traceOfRun(await context.resolveId("run", source), context);
 }
 
-/** The recordings of runs on this machine: whether a run has one, and its content if that has nodes. */
+/** The recordings of runs on this machine: whether a run has one, and the content of the one with most nodes. */
 export async function savedRecordings(context: Context) {
-  const saved = await savedRuns(context).catch(knownFailure); // a file of runs needs no server
+  const pathsOf = await recordingPaths(context).catch(knownFailure); // a file of runs needs no server
   return {
-    has: (run: string): boolean => saved?.get(run)?.recording !== undefined,
+    has: (run: string): boolean => pathsOf?.(run)[0] !== undefined,
     async load(run: string): Promise<LoadedTrace | undefined> {
-      const path = saved?.get(run)?.recording ?? "";
-      const loaded = await traceOfRecording(path, context).catch(knownFailure); // removed, or changed
-      const isOfRun = loaded?.trace.runId === run && loaded.trace.nodes.length > 0;
-      return isOfRun ? loaded : undefined;
+      const traces: LoadedTrace[] = [];
+      for (const path of pathsOf?.(run) ?? []) {
+        const loaded = await traceOfRecording(path, context).catch(knownFailure); // removed, or changed
+        if (loaded?.trace.runId === run && loaded.trace.nodes.length > 0) traces.push(loaded);
+      }
+      return traces.toSorted((a, b) => b.trace.nodes.length - a.trace.nodes.length)[0];
     },
   };
 }

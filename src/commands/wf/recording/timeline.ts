@@ -70,25 +70,29 @@ function dataOf({ trace, timed }: LoadedTrace, { top, startedAt, length }: Spans
     pauses: trace.pauses,
     gaps: trace.gaps,
     timed,
-    nodes: [...eachSpan(top)].map(([span, around]) => ({
-      node: span.title,
-      node_id: span.nodeId,
-      type: span.type,
-      status: span.status,
-      error: span.error ?? null,
-      depth: around.length,
-      within: around.at(-1)?.nodeId ?? null,
-      round: span.round ?? null,
-      start_ms: Math.round(span.start),
-      end_ms: Math.round(span.end),
-      took_ms: Number(span.took.toFixed(3)),
-      waited_ms: Math.round(span.waited),
-      retries: span.retries,
-      tokens: span.tokens ?? null,
-      rounds: span.rounds ?? null,
-    })),
+    nodes: nodesIn(top),
   };
 }
+
+/** The nodes of a run in the order of their starts, each before those inside it. */
+export const nodesIn = (top: Spans["top"]) =>
+  [...eachSpan(top)].map(([span, around]) => ({
+    node: span.title,
+    node_id: span.nodeId,
+    type: span.type,
+    status: span.status,
+    error: span.error ?? null,
+    depth: around.length,
+    within: around.at(-1)?.nodeId ?? null,
+    round: span.round ?? null,
+    start_ms: Math.round(span.start),
+    end_ms: Math.round(span.end),
+    took_ms: Number(span.took.toFixed(3)),
+    waited_ms: Math.round(span.waited),
+    retries: span.retries,
+    tokens: span.tokens ?? null,
+    rounds: span.rounds ?? null,
+  }));
 
 /** The columns of a waterfall of a run of this length in ms. */
 const columnsFor = (length: number): readonly SectionColumn<TimelineRow>[] => [

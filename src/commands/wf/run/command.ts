@@ -135,14 +135,29 @@ export const workflowRetry = task({
   examples: ["wf retry $RUN --yes", "wf retry last --yes --input query=hello", "wf retry $RUN -n"],
 });
 
+/** The nodes of a run, as JSON of `wf timeline` has them. */
+const nodeList = list<{ readonly took_ms: number }>(
+  "",
+  "node status",
+  ["elapsed", ({ took_ms }) => took_ms / 1000, "seconds"],
+  "error:sparse round:sparse type ... node_id within retries:count tokens:count",
+);
+
 export const workflowShow = task({
   command: "wf show [run]",
   tool: {},
   meant: ["status", "result"],
   summary: "Show a run with its inputs and outputs",
-  params: { workflow_run_id },
+  about:
+    "--nodes lists the nodes of a run whose events this machine has: recorded (--record), or remembered\nwith KB_REMEMBER_RUNS=30d. Exits with code 10 if the server shows that some are missing.",
+  params: {
+    workflow_run_id,
+    nodes: local.flag("List its nodes, from the events on this machine"),
+  },
+  output: ({ nodes }) => (nodes ? nodeList : undefined),
+  exits: ["partial"],
   sends: [streamRunEvents, getForm],
   wraps: getWorkflowRun,
   effect: "reads",
-  examples: ["wf show $RUN", "wf show last --jq .outputs"],
+  examples: ["wf show $RUN", "wf show last --jq .outputs", "wf show last --nodes"],
 });

@@ -8,7 +8,7 @@ import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import { askChoice } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { recordOf, savedRuns } from "./run-state.ts";
+import { recordingPaths, recordOf, savedRuns } from "./run-state.ts";
 
 /** A run that a command may take. */
 export interface ListedRun {
@@ -110,11 +110,13 @@ export async function* takenRuns(kind: RunKind, context: Context): AsyncGenerato
  */
 async function* newestRuns(context: Context): AsyncGenerator<ListedRun> {
   const saved = await savedRuns(context);
+  const pathsOf = await recordingPaths(context);
   const logs = await context.api.call(listWorkflowLogs, {});
   const runs = logs.flatMap(({ workflow_run: run, created_at }): ListedRun[] => {
     if (!run) return [];
-    const { recording, savedAt } = saved.get(run.id) ?? {};
     const { id, status } = run;
+    const { savedAt } = saved.get(id) ?? {};
+    const [recording] = pathsOf(id);
     const startedAt = run.created_at ?? created_at;
     return [
       { id, status: status ?? "unknown", startedAt, savedAt: savedAt?.getTime() ?? 0, recording },
@@ -122,12 +124,12 @@ async function* newestRuns(context: Context): AsyncGenerator<ListedRun> {
   });
   yield* runs.toSorted((a, b) => b.startedAt - a.startedAt || b.savedAt - a.savedAt);
   if (logs.length > 0) return;
-  for (const [id, { recording, savedAt }] of saved) {
+  for (const [id, { savedAt }] of saved) {
     const record = await recordOf(id, context);
     if (!record) continue;
     const at = savedAt.getTime();
     const startedAt = Math.floor(at / 1000);
-    yield { id, status: record.status, startedAt, savedAt: at, recording };
+    yield { id, status: record.status, startedAt, savedAt: at, recording: pathsOf(id)[0] };
   }
 }
 

@@ -3,6 +3,7 @@ export {
   readRunState,
   loadRun,
   pausedRuns,
+  recordingPaths,
   recordOf,
   runOfForm,
   savedRuns,

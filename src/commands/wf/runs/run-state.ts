@@ -3,6 +3,8 @@ import type { CallOptions } from "../../../api/calls.ts";
 import { outdatedNotice, stateOfRun, waitForRun } from "../../../follow/run-state.ts";
 import type { Following, RunState, WaitInput } from "../../../follow/run-state.ts";
 import { CliError } from "../../../errors.ts";
+import { rememberedRuns } from "../../../host/remembered-runs.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { getWorkflowRun } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { isEnded, raiseOutcome } from "../../../runs/outcome.ts";
@@ -142,6 +144,16 @@ export async function savedRuns(context: Context) {
     runs.set(id, { ...saved, savedAt: new Date(Number.parseInt(name, 10)) });
   }
   return runs;
+}
+
+/** Paths of the recordings of a run on this machine: those that are remembered, newest first, and that of --record. */
+export async function recordingPaths(context: Context) {
+  const saved = await savedRuns(context);
+  const remembered = groupBy(await rememberedRuns(context.host), ({ run }) => run);
+  return (run: string): readonly string[] => {
+    const paths = (remembered.get(encodeURIComponent(run)) ?? []).map(({ path }) => path);
+    return [...paths.toReversed(), saved.get(run)?.recording ?? []].flat();
+  };
 }
 
 /** Names of the files of runs, newest first; empty if none was saved. */

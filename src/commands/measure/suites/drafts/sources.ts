@@ -5,7 +5,7 @@ import { readRowFile, unreadable } from "../../../../lib/formats/rows-file.ts";
 import { tryParseJson, valueAt } from "../../../../lib/json.ts";
 import { getEndUser } from "../../../../operations/apps.ts";
 import { listConversations, listFeedback, listMessages } from "../../../../operations/chats.ts";
-import type { Feedback, Message } from "../../../../operations/chats.ts";
+import type { Message } from "../../../../operations/chats.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { readInput } from "../../../task/files.ts";
 import { requireKind } from "../../../wf/app/index.ts";
@@ -23,7 +23,7 @@ export async function* feedbackDrafts(context: Context): AsyncGenerator<DraftOrR
     const liked = all.find(({ rating }) => rating === "like");
     if (!liked) continue;
     if (all.some(({ rating }) => rating === "dislike")) yield "with a dislike, too";
-    else yield draftOf(message, await read(liked));
+    else yield draftOf(message, await read(liked.conversation_id, liked.from_end_user_id));
   }
 }
 
@@ -32,7 +32,7 @@ export async function* conversationDrafts(context: Context): AsyncGenerator<Draf
   await requireKind("chat", context);
   const read = conversationReader(context);
   for await (const { id } of context.api.rows(listConversations, {})) {
-    const [first, ...later] = (await read({ conversation_id: id, from_end_user_id: null })) ?? [];
+    const [first, ...later] = (await read(id)) ?? [];
     if (!first) yield "without a message";
     else if (first.status === "error") yield "with an error in place of the answer";
     else if (valueAt(first, "feedback.rating") === "dislike") yield "with a dislike";
@@ -60,10 +60,7 @@ function draftOf(id: string, messages: readonly Message[] | undefined): DraftOrR
  */
 function conversationReader(context: Context) {
   const known = new Map<string, readonly Message[] | undefined>();
-  return async ({
-    conversation_id,
-    from_end_user_id: end_user_id,
-  }: Pick<Feedback, "conversation_id" | "from_end_user_id">) => {
+  return async (conversation_id: string, end_user_id?: string | null) => {
     if (known.has(conversation_id)) return known.get(conversation_id);
     const endUser = end_user_id
       ? await orNone(["not-found", "unsupported"], context.api.call(getEndUser, { end_user_id }))
