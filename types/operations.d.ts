@@ -288,7 +288,7 @@ export interface Operations {
   /** Delete a conversation and its messages: `DELETE /conversations/{conversation_id}`. */
   deleteConversation(
     input: {
-      /** Conversation ID */
+      /** Conversation ID, or last */
       readonly conversation_id: string;
       /** End user of the request */
       readonly user?: string;
@@ -505,7 +505,7 @@ export interface Operations {
   /** List the messages of a conversation, newest page first: `GET /messages`. */
   getConversationHistory(
     input: {
-      /** Conversation ID */
+      /** Conversation ID, or last */
       readonly conversation_id: string;
       /** End user of the request */
       readonly user?: string;
@@ -515,7 +515,7 @@ export interface Operations {
   /** List variables of conversation {conversation}: `GET /conversations/{conversation_id}/variables`. */
   getConversationVariables(
     input: {
-      /** Conversation ID */
+      /** Conversation ID, or last */
       readonly conversation_id: string;
       /** End user of the request */
       readonly user?: string;
@@ -661,7 +661,7 @@ export interface Operations {
   /** List suggested questions after a message (uses a model): `GET /messages/{message_id}/suggested`. */
   getSuggestedQuestions(
     input: {
-      /** Message ID */
+      /** Message ID, or last */
       readonly message_id: string;
       /** End user of the request */
       readonly user?: string;
@@ -873,7 +873,7 @@ export interface Operations {
   /** Rate a message, or withdraw the rating: `POST /messages/{message_id}/feedbacks`. */
   postChatMessageFeedback(
     input: {
-      /** Message ID */
+      /** Message ID, or last */
       readonly message_id: string;
       /** Rating */
       readonly rating?: "like" | "dislike";
@@ -909,7 +909,7 @@ export interface Operations {
   /** Rename a conversation, or let a model name it: `POST /conversations/{conversation_id}/name`. */
   renameConversation(
     input: {
-      /** Conversation ID */
+      /** Conversation ID, or last */
       readonly conversation_id: string;
       /** New name; required without --auto-generate */
       readonly name?: string;
@@ -1045,7 +1045,7 @@ export interface Operations {
       readonly query: string;
       /** Values of the application's inputs by name */
       readonly inputs: unknown;
-      /** Conversation to continue (default: a new one) */
+      /** Conversation to continue, or last (default: a new one) */
       readonly conversation_id?: string;
       /** Input files: [{type, transfer_method, upload_file_id}] */
       readonly files?: unknown;
@@ -1073,7 +1073,7 @@ export interface Operations {
       readonly query: string;
       /** Values of the application's inputs by name */
       readonly inputs: unknown;
-      /** Conversation to continue (default: a new one) */
+      /** Conversation to continue, or last (default: a new one) */
       readonly conversation_id?: string;
       /** Input files: [{type, transfer_method, upload_file_id}] */
       readonly files?: unknown;
@@ -1147,7 +1147,7 @@ export interface Operations {
   /** Convert text to speech (uses a paid model): `POST /text-to-audio`. */
   textToAudioChat(
     input?: {
-      /** Message whose answer to speak instead of --text */
+      /** Message to speak instead of --text, or last */
       readonly message_id?: string;
       /** Text to speak */
       readonly text?: string;
@@ -1205,7 +1205,7 @@ export interface Operations {
   /** Set a variable of a conversation: `PUT /conversations/{conversation_id}/variables/{variable_id}`. */
   updateChatConversationVariable(
     input: {
-      /** Conversation ID */
+      /** Conversation ID, or last */
       readonly conversation_id: string;
       /** Variable ID from `wf conversation variables` */
       readonly variable_id: string;
