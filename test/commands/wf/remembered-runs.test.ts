@@ -82,11 +82,12 @@ test("runs of all kinds are remembered, each with all of its nodes", async () =>
   await done("wf retry last --yes -q");
   await done("wf --app chat-review chat send hello -q").catch(() => {}); // paused
   expect(await files()).toHaveLength(4);
-  await done("wf --app slow run query=x --detach");
-  await done(`wf --app slow events ${await newest("slow")} --follow -q`);
-  expect(await files()).toHaveLength(5);
-  for (const app of ["loop", "retry", "tolerant", "batch", "slow"]) {
-    if (app !== "slow") await run(`wf --app ${app} run query=x -q`);
+  expect((await run("wf --app review run query=x -q")).exit).toBe(8);
+  const paused = await newest("review");
+  expect((await run(`wf --app review events ${paused} -q`)).exit).toBe(8);
+  expect(await files()).toHaveLength(6);
+  for (const app of ["loop", "retry", "tolerant", "batch", "review"]) {
+    if (app !== "review") await run(`wf --app ${app} run query=x -q`);
     const { exit, err } = await run(`wf --app ${app} show last --nodes -q`);
     expect([app, exit, err]).toEqual([app, 0, ""]);
   }
@@ -121,6 +122,24 @@ test("a run whose command was killed is shown up to there, and as not whole", as
   );
 });
 
+test("a run that goes on is not whole yet", async () => {
+  const context = await machine();
+  await context.done("wf run query=x -q");
+  const { path, lines } = await lastFile(context);
+  const [id = ""] = /.{36}(?=\.jsonl$)/.exec(path) ?? [];
+  const still = await testSandbox({ speed: 0.02 });
+  const world = { folder: context.folder, env: on };
+  const detached = ["wf", "--app", "slow", "run", "query=x", "--detach", "-o", "name"];
+  const active = (await still.done(detached, world)).out.trim();
+  const started = lines.filter((line) => !/"event":"workflow_finished"|"end":/.test(line));
+  await writeFile(path.replace(id, active), started.join("\n").replaceAll(id, active));
+  const shown = await still.cli(["wf", "--app", "slow", "show", active, "--nodes"], world);
+  expect([shown.exit, shown.err]).toEqual([
+    10,
+    `error: the events of run ${active} here are not whole: the run is running\n`,
+  ]);
+});
+
 test("a run of which the server counts more steps is not whole", async () => {
   const context = await machine();
   await context.done("wf run query=x -q");
@@ -150,14 +169,20 @@ async function pastRun(directory: string, days: number, size = 0): Promise<strin
   return name;
 }
 
-test("older runs are removed, and the oldest of too many bytes", async () => {
+test("runs older than the duration are removed", async () => {
   const { done, files, directory } = await machine();
-  const old = await pastRun(directory, 31);
+  const [old, kept] = [await pastRun(directory, 31), await pastRun(directory, 29)];
+  await done("wf run query=x -q");
+  expect(await files()).not.toContain(old);
+  expect(await files()).toContain(kept);
+});
+
+test("the oldest runs are removed if they take too many bytes", async () => {
+  const { done, files, directory } = await machine();
   const first = await pastRun(directory, 20, 90_000_000);
   const second = await pastRun(directory, 10, 90_000_000);
   await done("wf run query=x -q");
   const left = await files();
-  expect(left).not.toContain(old);
   expect(left).not.toContain(first);
   expect(left).toContain(second);
   expect(left).toHaveLength(2);

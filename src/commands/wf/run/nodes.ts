@@ -39,6 +39,7 @@ export async function* nodesOfRun(runId: string, context: Context): AsyncGenerat
 function missingIn(trace: RunTrace, state: RunState | undefined): string | undefined {
   const { status = trace.status, record } = state ?? {};
   const isAtEnd = trace.status === status && (isEnded(status) || status === "paused");
+  if (!isAtEnd && trace.status === status) return `the run is ${status}`;
   if (!isAtEnd) return `they end while it is ${trace.status}, the run is ${status}`;
   const steps = countSteps(trace);
   const all = Number(valueAt(record, "total_steps"));
