@@ -5,6 +5,7 @@ import { backoff, delays } from "../lib/backoff.ts";
 import { commandLine, shellQuote } from "../lib/command-line.ts";
 import { isOn } from "../lib/environment.ts";
 import { attempt, isObject, tryParseJson } from "../lib/json.ts";
+import { parseDuration } from "../lib/numbers.ts";
 
 /** A key, in one of three places. */
 export interface StoredKey {
@@ -210,6 +211,16 @@ export interface Setting<T = string> {
 
 /** A setting without a value from any source. */
 export const unset: Setting = { value: undefined, source: "not set" };
+
+/** How long the events of runs are remembered, in ms; 0 for not at all. Throws usage. */
+export function rememberedFor({ value = "off", source }: Setting): number {
+  const ms = value === "off" || value === "0" ? 0 : parseDuration(value);
+  if (ms !== undefined) return ms;
+  throw usage(
+    `how long to remember runs: ${JSON.stringify(value)} is not a duration (${source})`,
+    "use a duration such as 30d, or off",
+  );
+}
 
 /** Is this the local machine? */
 export const isLoopback = (hostname: string): boolean =>

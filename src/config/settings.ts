@@ -5,7 +5,6 @@ import type { KeyKind } from "../lib/api-key.ts";
 import { commandLine, shellQuote } from "../lib/command-line.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { own } from "../lib/json.ts";
-import { parseDuration } from "../lib/numbers.ts";
 import { isUuid } from "../lib/text.ts";
 import {
   baseUrlOf,
@@ -14,6 +13,7 @@ import {
   hasKey,
   readProfiles,
   readSandboxProfile,
+  rememberedFor,
   sandboxProfile,
   unset,
 } from "./profiles.ts";
@@ -141,16 +141,6 @@ export async function settingsFor(
         ? { name, source, baseUrl: profile.base_url, consoleUrl: profile.console_url }
         : undefined,
   };
-}
-
-/** How long the events of runs are remembered, in ms; 0 for not at all. Throws usage. */
-export function rememberedFor({ value = "off", source }: Setting): number {
-  const ms = value === "off" || value === "0" ? 0 : parseDuration(value);
-  if (ms !== undefined) return ms;
-  throw usage(
-    `how long to remember runs: ${JSON.stringify(value)} is not a duration (${source})`,
-    "use a duration such as 30d, or off",
-  );
 }
 
 /** The ID that stands in the place of the name of an application. */

@@ -531,6 +531,7 @@ describe("profiles", () => {
       "program ok",
       "profiles ok",
       "base URL ok",
+      "remembered runs ok",
       "reached ok",
       "server ok",
       "clock ok",
@@ -547,6 +548,7 @@ describe("profiles", () => {
         { check: "program", found: expect.stringMatching(/^kb \d/) as unknown },
         { check: "profiles" },
         { check: "base URL" },
+        { check: "remembered runs" },
         { check: "reached", result: "problem" },
       ]);
     }

@@ -323,7 +323,7 @@ describe("against a server", () => {
     ["kb search Handbook leave --method x", "did you mean --search-method?"],
     ["kb verify Handbook", "<b> is: Knowledge base or directory of an export"],
     ["wf message feedback abc --rating like", "`wf conversation messages CONVERSATION`"],
-    ["wf message feedback last --rating like", "`wf conversation list` lists the conversations"],
+    ["wf message feedback lst --rating like", "did you mean last, the newest message?"],
     ["wf message feedback 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e", "of --rating, --withdraw"],
     ["kb doc list Handbook --sort -name", "down: --sort name --reverse"],
     ["kb list --sort name:desc", "down: --sort name --reverse"],

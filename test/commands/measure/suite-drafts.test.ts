@@ -362,6 +362,6 @@ test("a terminal asks for the source, which must suit the application", async ()
     err: "error: --from is required\nhint: add --from (one of: annotations, conversations, feedback, logs, rows, promptfoo)\n",
   });
   expect((await init("chat", "logs")).err).toContain(
-    "chats have no logs: use `wf test init --from feedback --app chat`, `wf",
+    "chats have no logs: use `wf test init --from feedback --app chat` or",
   );
 });

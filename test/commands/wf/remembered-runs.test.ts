@@ -122,7 +122,7 @@ test("a run whose command was killed is shown up to there, and as not whole", as
   );
 });
 
-test("a run that goes on is not whole yet", async () => {
+test("a run that has not ended is not whole", async () => {
   const context = await machine();
   await context.done("wf run query=x -q");
   const { path, lines } = await lastFile(context);

@@ -3,13 +3,14 @@ import {
   changeProfiles,
   consoleUrlOf,
   readProfiles,
+  rememberedFor,
   sandboxProfile,
   withScheme,
   withoutUrlSecrets,
   isLoopback,
 } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
-import { parseNamedId, rememberedFor } from "../../../config/settings.ts";
+import { parseNamedId } from "../../../config/settings.ts";
 import { usage } from "../../../errors.ts";
 import { looksLikeKey } from "../../../lib/api-key.ts";
 import { commandLine } from "../../../lib/command-line.ts";

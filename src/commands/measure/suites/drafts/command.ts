@@ -67,8 +67,7 @@ export const testInit = task({
   effect: "reads",
   runsToEnd: true,
   examples: [
-    "wf --app chat test init --from feedback --out liked.yaml",
-    "wf --app chat test init --from conversations --user ann",
+    "wf --app chat test init --from conversations --user ann --out asked.yaml",
     "wf --app echo test init --from logs --since 7d --limit 20",
     "wf --app chat test init --from rows annotations.csv",
     "wf --app chat test init --from promptfoo promptfooconfig.yaml --judge grader",

@@ -219,10 +219,10 @@ type DraftFilters = Omit<LogFilters, "status" | "failed">;
 async function* logDrafts(filters: DraftFilters, context: Context): AsyncGenerator<DraftOrReason> {
   await requireKind("workflow", context).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
-    const [liked, written, said] = ["feedback", "annotations", "conversations"].map((from) =>
+    const [liked, written] = ["feedback", "annotations"].map((from) =>
       commandLine("wf test init", [], { from }),
     );
-    throw error.with({ hint: `chats have no logs: use ${liked}, ${written} or ${said}` });
+    throw error.with({ hint: `chats have no logs: use ${liked} or ${written}` });
   });
   const { sent, keeps } = logQuery({ ...filters, status: "succeeded" });
   for await (const log of context.api.rows(listWorkflowLogs, sent)) {
