@@ -27,7 +27,6 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf --app chat chat( --|$)/, 2, "it is a conversation on a terminal"],
   [/mcp --http/, 130, "it runs until it is interrupted"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
-  [/^wf .*test init .*feedback/, 3, "no message has a like"],
   [/^kb source check/, 14, "the programs that examples start fail"],
   [/^kb tune .*--arms/, 2, "it asks first"],
   [/^wf top/, 130, "it runs until it is interrupted"],
