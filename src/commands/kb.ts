@@ -112,6 +112,8 @@ export const kb: ProgramFeatures = {
       models: knowledgeRows.listModels,
     };
   },
+  documentsWhere: async (...given) =>
+    (await import("./kb/documents/list.ts")).documentsWhere(...given),
   async *guard(...given) {
     const { withBackups } = await import("./kb/backup/around.ts");
     return yield* withBackups(...given);

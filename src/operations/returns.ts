@@ -78,7 +78,7 @@ function columnOf(text: string): PathColumn {
 }
 
 /** A column: its label, its kind, the path of what it shows if it is one, and its value in a row. */
-interface ReadColumn {
+export interface ReadColumn {
   readonly label: string;
   readonly path?: string;
   readonly kind?: ColumnKind | undefined;

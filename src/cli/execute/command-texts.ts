@@ -44,8 +44,9 @@ export const confirmationText = (
   typed: Typed,
   how: { readonly size?: string | undefined; readonly isBackedUp?: boolean } = {},
 ): string => {
-  const back = how.isBackedUp ? "kb undo can undo it." : "This cannot be undone.";
-  return `${capitalized(sizedAction(command, typed, how.size))}? ${back}`;
+  const lost = command.effect === "destroys" ? " This cannot be undone." : "";
+  const back = how.isBackedUp ? " kb undo can undo it." : lost;
+  return `${capitalized(sizedAction(command, typed, how.size))}?${back}`;
 };
 
 /** What a dry run would delete. */

@@ -31,7 +31,7 @@ import {
   titleText,
   withNamesIn,
 } from "./command-texts.ts";
-import { commandValues, itemsOf, withEnding, withSideEffect } from "./row-values.ts";
+import { commandValues, isOverItems, withEnding, withSideEffect } from "./row-values.ts";
 import type { RowEnding } from "./row-values.ts";
 import { fileOutput } from "./file-output.ts";
 import { commandRunner } from "./run-command.ts";
@@ -103,13 +103,17 @@ interface Performing extends Pick<EngineTools, "commands"> {
   readonly shared: Pick<Style, "terminal">;
 }
 
-async function perform(
-  session: Session,
-  { valuesOf, commands, shared }: Performing,
-): Promise<void> {
-  const { command, typed, options, context } = session;
+async function perform(opened: Session, { valuesOf, commands, shared }: Performing): Promise<void> {
+  const { command, options, context } = opened;
   const { globals } = options;
-  const { input, extra } = await checkedLine({ command, typed, globals }, session.host);
+  const line = await checkedLine({ command, typed: opened.typed, globals }, opened.host);
+  const { withMatching } = globals.matching ? await import("./matching.ts") : {};
+  const ready = withMatching
+    ? await withMatching(opened, line.input)
+    : { session: opened, ...line };
+  if (!ready) return;
+  const { session, input } = ready;
+  const { typed } = session;
   // A dry run prints requests and no result, so the printing code is not loaded.
   const dryRun = context.options.dryRun && !command.task?.plans;
   const { outputFile = "-" } = globals;
@@ -117,7 +121,7 @@ async function perform(
   const file = isFile ? fileOutput(outputFile, session.host.files) : undefined;
   const host = file ? { ...session.host, stdout: file.out } : session.host;
   const format = await session.output();
-  const returns = returnsOf(command, input, context.options.format);
+  const returns = returnsOf(session, input);
   const verdict = deferredVerdict();
   const { shown } = context.options.rows;
   const formulas = formulasIn(globals.safeCells === true, context.notice);
@@ -138,7 +142,7 @@ async function perform(
 
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
   const own = (inner: Context) =>
-    commandValues({ session: { ...session, context: inner }, input, extra, engine });
+    commandValues({ session: { ...session, context: inner }, input, extra: line.extra, engine });
   const source = withEnding(valuesOf?.(session) ?? guarded(session, input, own));
   const read = shown ? announced(source.values, context) : source.values;
   const values = verdict.values(finishes ? drainOnStop(read) : read);
@@ -189,11 +193,11 @@ async function noticeSuccess(
 }
 
 /** What the command prints: a task may change it by its flags. */
-function returnsOf(command: Command, input: Values, format: string | undefined): Returns<never> {
+function returnsOf(session: Session, input: Values): Returns<never> {
+  const { command, context } = session;
   // A task's parameters were checked as its own, so this is its input.
-  const changed = command.task?.output?.(input as never, format);
-  if (changed) return changed;
-  return itemsOf(command, input).length < 2 ? command.returns : itemOutcomes;
+  const changed = command.task?.output?.(input as never, context.options.format);
+  return changed ?? (isOverItems(session, input) ? itemOutcomes : command.returns);
 }
 
 async function print(
@@ -313,14 +317,14 @@ async function printColumns(command: Command, host: Host): Promise<void> {
 
 /** The values of a command, with what a feature does around a change, such as backups. */
 function guarded(
-  { command, context, writes }: Session,
+  { command, typed, context, writes }: Session,
   input: Values,
   values: (context: Context) => ReturnType<typeof commandValues>,
 ): ReturnType<typeof commandValues> {
   const { guard } = programOf(command);
   const object = input[changedKb(command) ?? ""];
   if (!guard || typeof object !== "string" || context.options.dryRun) return values(context);
-  return guard({ object, line: lineOf(command, input), writes, values }, context);
+  return guard({ object, line: lineOf(command, typed), writes, values }, context);
 }
 
 /** The command with its arguments, not its flags, whose values may be long or private. */

@@ -53,14 +53,16 @@ async function* rowValues(given: CheckedCommand): RunValues {
   const { command, options, context } = session;
   const { row } = command;
   if (!row) return;
-  if (itemsOf(command, input).length > 1) return yield* itemValues(run, row);
+  if (isOverItems(session, input)) return yield* itemValues(run, row);
   const ids = await resolvedIds(run);
   if (!ids) return;
   const deleted = await confirmDelete(run, ids);
   const values: unknown[] = [];
   const counter = newCounter();
   let success: string | void = undefined;
-  if (isList(row.returns)) {
+  if (isList(row.returns) && options.globals.matching) {
+    return yield* (await import("./matching.ts")).rowsWhere(row, ids, session);
+  } else if (isList(row.returns)) {
     const { rows } = context.options;
     const pages = session.api.pages(row, ids, { ...rows, counter, extra });
     for await (const page of pages) {
@@ -102,7 +104,7 @@ async function withAnswers(run: CheckedCommand): Promise<CheckedCommand> {
 /** The values with names resolved; undefined where --if-exists allows that there is nothing to delete. */
 async function resolvedIds({ input, session }: CheckedCommand) {
   const { command, options } = session;
-  const [only] = itemsOf(command, input);
+  const [only] = itemsOf(command, input) ?? [];
   const last = command.positionals.at(-1);
   const single = only === undefined || !last ? input : { ...input, [last.name]: only };
   try {
@@ -119,13 +121,13 @@ async function resolvedIds({ input, session }: CheckedCommand) {
  * deleted. `ids` are those of a single object.
  */
 async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<string | undefined> {
-  const { input, session } = run;
+  const { session } = run;
   const { command, options, context } = session;
   if (command.effect !== "destroys") return undefined;
   const lost = rulesOf(command)?.deletion;
   // What is deleted is named by its whole ID, also if `last` or a beginning was entered.
   const whole = Object.entries(ids ?? {}).filter(([name]) => command.params[name]?.kind === "uuid");
-  const named = { ...input, ...Object.fromEntries(whole) };
+  const named = { ...session.typed, ...Object.fromEntries(whole) };
   if (context.options.dryRun) {
     // It needs no server where it has IDs.
     const { call } = session.api.with({ retries: 0 });
@@ -146,10 +148,16 @@ function onlyFailures(error: unknown): undefined {
 }
 
 /** The values of a positional that takes several but is sent one at a time. */
-export function itemsOf(command: Command, input: Values): readonly unknown[] {
+function itemsOf(command: Command, input: Values): readonly unknown[] | undefined {
   const last = command.positionals.at(-1);
   const values = last?.variadic && !command.params[last.name]?.many ? input[last.name] : undefined;
-  return command.row && Array.isArray(values) ? values : [];
+  return command.row && Array.isArray(values) ? values : undefined;
+}
+
+/** Are there several such values, or those of a condition, however many they are? */
+export function isOverItems({ command, options }: Session, input: Values): boolean {
+  const items = itemsOf(command, input);
+  return items !== undefined && (options.globals.matching !== undefined || items.length > 1);
 }
 
 async function* itemValues(run: CheckedCommand, row: AnyOperation): RunValues {
@@ -160,10 +168,13 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): RunValues {
   const lookup = lookupOf(session);
   const shared = await resolvedInput(command, { ...input, [last.name]: undefined }, lookup);
   const items: ({ readonly name: string } & ({ ids: Values } | { error: CliError }))[] = [];
-  for (const name of itemsOf(command, input)) {
+  for (const name of itemsOf(command, input) ?? []) {
     // A name that is not found fails only its own item.
     const ids = resolvedInput(command, { ...shared, [last.name]: name }, lookup);
-    const item = { name: itemName(name), ...(await ids.then((ids) => ({ ids }), nameProblem)) };
+    const item = {
+      name: session.names.get(String(name)) ?? itemName(name),
+      ...(await ids.then((ids) => ({ ids }), nameProblem)),
+    };
     // What is named twice is deleted once.
     if (!row.destructive || !items.some((other) => isSameItem(item, other))) items.push(item);
   }

@@ -89,6 +89,8 @@ export async function checkedInput(
   const sources = { ...from, given };
   const missing: { readonly label: string; readonly param: Param }[] = [];
   const rules = rulesOf(command);
+  const isOptional = (name: string) =>
+    command.positionals.some((each) => each.name === name && each.optional);
   await rules?.checkPaths?.(typed, sources.stat);
   for (const [name, param] of Object.entries(command.params)) {
     const label = labelOf(command, name, param);
@@ -98,8 +100,8 @@ export async function checkedInput(
       input[name] = repeats
         ? await checkItems(label, param, value as readonly string[], sources)
         : await checkValue(label, param, value, sources);
-    } else if (rules?.chosen?.params.includes(name)) {
-      // It is asked for when the command runs.
+    } else if (rules?.chosen?.params.includes(name) || isOptional(name)) {
+      // It is asked for when the command runs, or --where stands for it.
     } else if (param.required && param.from === undefined && param.shape?.kind !== "object") {
       missing.push({ label: param.orFile ? `${label} or ${label}-file` : label, param });
     }

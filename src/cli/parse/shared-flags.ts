@@ -57,6 +57,19 @@ export const takesEach = ({ row, task, effect, returns }: Command): boolean =>
   returns.kind !== "events" &&
   returns.kind !== "file";
 
+/** The argument that --where can stand for: several documents that the command changes. */
+export function matchedDocuments({ positionals, params, effect }: Command): string | undefined {
+  const { name = "", variadic = false } = positionals.at(-1) ?? {};
+  const isMatched = effect !== "reads" && variadic && params[name]?.noun === "document";
+  return isMatched ? name : undefined;
+}
+
+/** Is it a list that --where filters, or does that stand for its documents? Tasks may have a flag of their own. */
+export const takesWhere = (command: Command) =>
+  (command.row !== undefined && command.pages) || matchedDocuments(command) !== undefined;
+
+const mayPrompt = (command: Command) => command.prompts || matchedDocuments(command) !== undefined;
+
 const sendsMany = (command: Command) => takesEach(command) || command.task?.parallel === true;
 
 const changesKb = (row: AnyOperation) => row.key === "dataset" && retryOf(row) !== "safe";
@@ -78,6 +91,12 @@ const groups = {
     }),
     flag("--all", "Read all pages", pages),
     flag("--page <number>", "Show one page, counted from 1", numbered),
+    flag(
+      "--where <condition>",
+      "Only rows that match a condition, such as 'words > 100', or in place of named documents those that match (repeatable)",
+      takesWhere,
+      { repeats: true, key: "matching" },
+    ),
     flag("--body <json>", "More fields of the request body (JSON, @file or -)", bodied),
     flag(
       "--body-set <path=value>",
@@ -119,7 +138,7 @@ const groups = {
       // A plan consists of several requests.
       (command: Command) => sendsWrites(command) && !command.task?.plans,
     ),
-    flag("-y, --yes", "Skip confirmation prompts", ({ prompts }) => prompts, {
+    flag("-y, --yes", "Skip confirmation prompts", mayPrompt, {
       meant: ["--force", "-f"],
     }),
     flag(

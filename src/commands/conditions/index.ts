@@ -13,4 +13,5 @@ export { evaluateGate, failedGate, gateError, gateSections, parseGate } from "./
 export type { ConditionResult } from "./gate.ts";
 export { parseCondition, parseValue, readFieldCheck, runForms } from "./parser.ts";
 export type { Check, ConditionField, Scope } from "./parser.ts";
+export { rowScope } from "./row-scope.ts";
 export type { ConditionReader } from "./reader.ts";

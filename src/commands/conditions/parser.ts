@@ -34,7 +34,7 @@ export interface Scope<T> {
   readonly fields: ConditionFields<T>;
   /** Reads the rest of a sentence by its first word. */
   readonly sentences?: Readonly<Record<string, (reader: ConditionReader) => Check<T>>>;
-  /** Reads a sentence that begins with a text in quotes. */
+  /** Reads a sentence that begins with a text in quotes, which is else the name of a field. */
   readonly quoted?: (reader: ConditionReader) => Check<T>;
 }
 
@@ -116,9 +116,10 @@ const negated = <T>({ evaluate, named }: Check<T>): Check<T> => ({
 });
 
 function readCheck<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
-  if (scope.quoted && reader.isQuoted()) return scope.quoted(reader);
-  const { text: name, at } = reader.fieldName();
-  const sentence = own(scope.sentences, name.toLowerCase());
+  const isQuoted = reader.isQuoted();
+  if (scope.quoted && isQuoted) return scope.quoted(reader);
+  const { text: name, at } = isQuoted ? { at: reader.at, text: reader.text() } : reader.fieldName();
+  const sentence = isQuoted ? undefined : own(scope.sentences, name.toLowerCase());
   if (sentence) return sentence(reader);
   const field = own(scope.fields, name);
   if (field) return readFieldCheck(reader, name, field);

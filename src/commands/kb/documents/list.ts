@@ -1,17 +1,20 @@
 import { usage } from "../../../errors.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
-import { own, stringifyJson } from "../../../lib/json.ts";
 import { getMetadataOverview, listBuiltInFields } from "../../../operations/metadata.ts";
 import { readColumns } from "../../../operations/operation.ts";
-import type { ColumnKind, Input } from "../../../operations/operation.ts";
-import { parseCondition, readFieldCheck } from "../../conditions/index.ts";
-import type { ConditionField, FieldKind, Scope } from "../../conditions/index.ts";
+import type { Input } from "../../../operations/operation.ts";
+import { parseCondition, rowScope } from "../../conditions/index.ts";
+import type { Scope } from "../../conditions/index.ts";
 import { matchingRows, noticeRowCount } from "../../task/row-counts.ts";
 import type { Context, Ending, EngineTools } from "../../task/command-spec.ts";
+import { collect, groupBy } from "../../../lib/collect.ts";
+import { groupDigits } from "../../../lib/numbers.ts";
+import { counted, firstNames, shortened } from "../../../lib/text.ts";
 import { newCounter } from "../../../api/pages.ts";
 import type { listParams } from "./command.ts";
 import { fieldValue } from "./field-values.ts";
+import { countedDocuments } from "./state.ts";
 import type { FieldState } from "./state.ts";
 import type { FieldType } from "./field-values.ts";
 import { isNumeric } from "../../../lib/exact-number.ts";
@@ -26,7 +29,7 @@ export async function* run(
   const fields = isAboutFields ? await fieldsOf(sent.dataset_id, context) : [];
   requireFields(columns, fields);
   if (where.length > 0) {
-    const scope = scopeOf(fields);
+    const scope = scopeOf(fields, "differs");
     const checks = where.map((text) => parseCondition("--where", text, scope));
     const others = new Set<string>();
     let kept = 0;
@@ -82,54 +85,45 @@ function requireFields(columns: readonly string[], fields: readonly FieldState[]
 
 const builtInColumns = readColumns(listDocuments.returns.columns);
 
-const columnKinds: Readonly<Partial<Record<ColumnKind, FieldKind>>> = {
-  time: "time",
-  count: "number",
-  bytes: "number",
-};
-
 const fieldKinds = { string: "text", number: "number", time: "time" } as const;
 
-type DocumentField = ConditionField<Document>;
-
-/** What conditions can be about: the columns of a document, also by the names in its JSON, and its metadata. */
-function scopeOf(fields: readonly FieldState[]): Scope<Document> {
-  const field = (kind: FieldKind, read: (document: Document) => unknown): DocumentField => ({
-    kind,
-    read: (document) => {
-      const value = read(document);
-      const known = value instanceof Date ? value.getTime() / 1000 : value;
-      const actual = typeof known === "string" ? stringifyJson(known) : "";
-      return { value: known ?? undefined, missing: "differs", actual };
-    },
-  });
+/** What conditions can be about: the columns of a document and its metadata. */
+function scopeOf(fields: readonly FieldState[], missing?: "differs"): Scope<Document> {
   const labels = builtInColumns.map(({ label }) => label);
   // As in --columns, a column hides a field of its name.
   const nameOf = (name: string) => (labels.includes(name) ? fieldPrefix + name : name);
-  const columns = builtInColumns.map(({ label, path, kind, value }) => {
-    return { label, path, field: field((kind && columnKinds[kind]) ?? "text", value) };
+  const values = fields.map(
+    ({ name, type }) => [nameOf(name), fieldKinds[type], valueOf(name, type)] as const,
+  );
+  return rowScope(builtInColumns, values, missing);
+}
+
+/**
+ * The documents that meet all conditions, of the whole list, as a preview names them. What a document lacks is not
+ * known to differ: a command must not change what nobody could judge. Throws usage for an invalid condition before it
+ * reads the list, and failure for a list that is known to be incomplete.
+ */
+export async function documentsWhere(
+  dataset_id: string,
+  where: readonly string[],
+  context: Context,
+): Promise<readonly Document[]> {
+  const scope = scopeOf(await fieldsOf(dataset_id, context));
+  const checks = where.map((text) => parseCondition("--where", text, scope));
+  const all = await collect(countedDocuments(dataset_id, context));
+  const byResult = groupBy(all, (document) => {
+    const results = checks.map(({ evaluate }) => evaluate(document).passed);
+    return [false, undefined, true].find((each) => results.includes(each));
   });
-  const all = Object.fromEntries([
-    ...columns.map(({ path = "", field }) => [path, field] as const),
-    ...columns.map(({ label, field }) => [label, field] as const),
-    ...fields.map(({ name, type }) => {
-      return [nameOf(name), field(fieldKinds[type], valueOf(name, type))] as const;
-    }),
-  ]) as Readonly<Record<string, DocumentField>>;
-  return {
-    fields: all,
-    quoted(reader) {
-      const { at } = reader;
-      const name = reader.text();
-      const named = own(all, name);
-      if (named) return readFieldCheck(reader, name, named);
-      throw reader.error(
-        at,
-        `unknown field ${name}`,
-        `valid fields: ${Object.keys(all).join(", ")}`,
-      );
-    },
-  };
+  const [found = [], unjudged = []] = [true, undefined].map((each) => byResult.get(each));
+  const words = found.reduce((sum, { word_count }) => sum + (word_count ?? 0), 0);
+  const names = firstNames(found.map(({ name }) => shortened(name, 80)));
+  const shown = found.length === 0 ? "" : `: ${names} (${groupDigits(words)} words)`;
+  const others = unjudged.length === 0 ? "" : `; not judged, without a value: ${unjudged.length}`;
+  await context.notice(
+    `${found.length} of ${counted(all.length, "document")} match${shown}${others}`,
+  );
+  return found;
 }
 
 /** Reads a metadata value as its field stores it: lists of some servers have numbers as text (server §9.5). */
