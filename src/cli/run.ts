@@ -128,10 +128,7 @@ async function requireMeant(
 function withoutDocuments(command: Command): Command {
   const name = matchedDocuments(command);
   if (name === undefined) return command;
-  const positionals = command.positionals.map((each) => ({
-    ...each,
-    optional: each.name === name,
-  }));
+  const positionals = command.positionals.map((one) => ({ ...one, optional: one.name === name }));
   return { ...command, positionals };
 }
 

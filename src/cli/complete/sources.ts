@@ -2,12 +2,14 @@ import { readProfiles, sandboxProfile } from "../../config/profiles.ts";
 import type { Host } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
 import { NEWEST, nameWord } from "../../lib/text.ts";
+import { listDocuments } from "../../operations/documents.ts";
 import type { ListedNoun, Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/style.ts";
 import { columnNames } from "../../output/table/table.ts";
 import { placeholder } from "../parse/command.ts";
 import { rulesOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
+import { matchedDocuments } from "../parse/shared-flags.ts";
 import type { OwnFlag, SharedFlag } from "../parse/shared-flags.ts";
 import {
   appNames,
@@ -197,12 +199,22 @@ const conditions = (names: readonly string[]) =>
     return all.map((name) => ({ value: head + name, help: "", open: true }));
   });
 
+/** What --where is about: the rows of a list, or the documents that it stands for. */
+const whereSource: CandidateLookup = (at) => {
+  const { command } = at.line;
+  if (!command) return [];
+  const returns = matchedDocuments(command) ? listDocuments.returns : command.returns;
+  const line = { ...at.line, command: { ...command, returns } };
+  return conditions(columnNames(returns))({ ...at, line });
+};
+
 /** Values of shared flags that are looked up. */
 const sharedValues: Readonly<Record<string, CandidateSource>> = {
   "--profile": profileNames,
   "--app": async ({ line, host }) => withoutHelp(await appNames(line.flags, host)),
   "--columns": columns(true),
   "--sort": columns(false),
+  "--where": whereSource,
 };
 
 /** Values by the word for them in help. */

@@ -31,7 +31,7 @@ import {
   titleText,
   withNamesIn,
 } from "./command-texts.ts";
-import { commandValues, isOverItems, withEnding, withSideEffect } from "./row-values.ts";
+import { commandValues, itemsOf, withEnding, withSideEffect } from "./row-values.ts";
 import type { RowEnding } from "./row-values.ts";
 import { fileOutput } from "./file-output.ts";
 import { commandRunner } from "./run-command.ts";
@@ -108,9 +108,8 @@ async function perform(opened: Session, { valuesOf, commands, shared }: Performi
   const { globals } = options;
   const line = await checkedLine({ command, typed: opened.typed, globals }, opened.host);
   const { withMatching } = globals.matching ? await import("./matching.ts") : {};
-  const ready = withMatching
-    ? await withMatching(opened, line.input)
-    : { session: opened, ...line };
+  const given = { session: opened, input: line.input };
+  const ready = withMatching ? await withMatching(given) : given;
   if (!ready) return;
   const { session, input } = ready;
   const { typed } = session;
@@ -121,7 +120,7 @@ async function perform(opened: Session, { valuesOf, commands, shared }: Performi
   const file = isFile ? fileOutput(outputFile, session.host.files) : undefined;
   const host = file ? { ...session.host, stdout: file.out } : session.host;
   const format = await session.output();
-  const returns = returnsOf(session, input);
+  const returns = returnsOf(command, input, context.options.format);
   const verdict = deferredVerdict();
   const { shown } = context.options.rows;
   const formulas = formulasIn(globals.safeCells === true, context.notice);
@@ -193,11 +192,11 @@ async function noticeSuccess(
 }
 
 /** What the command prints: a task may change it by its flags. */
-function returnsOf(session: Session, input: Values): Returns<never> {
-  const { command, context } = session;
+function returnsOf(command: Command, input: Values, format: string | undefined): Returns<never> {
   // A task's parameters were checked as its own, so this is its input.
-  const changed = command.task?.output?.(input as never, context.options.format);
-  return changed ?? (isOverItems(session, input) ? itemOutcomes : command.returns);
+  const changed = command.task?.output?.(input as never, format);
+  if (changed) return changed;
+  return itemsOf(command, input).length < 2 ? command.returns : itemOutcomes;
 }
 
 async function print(

@@ -11,11 +11,8 @@ import { confirmationText } from "./command-texts.ts";
 import type { Session } from "./session.ts";
 
 /** The rows of a list that meet the conditions of --where. */
-export async function* rowsWhere(
-  row: AnyOperation,
-  ids: Values,
-  { options, context, api }: Session,
-): AsyncGenerator<unknown, void> {
+export async function* rowsWhere(row: AnyOperation, ids: Values, session: Session) {
+  const { options, context, api } = session;
   const { columns = [] } = row.returns as { readonly columns?: readonly Column[] }; // of any list
   const scope = rowScope<unknown>(readColumns(columns), [], "differs");
   const { matching = [] } = options.globals;
@@ -28,13 +25,14 @@ export async function* rowsWhere(
  * The command with the documents that meet the conditions of --where as its arguments, confirmed if it does not ask on
  * its own; undefined without any. Throws usage, before the list is read, for what cannot be carried out.
  */
-export async function withMatching(session: Session, input: Values) {
+export async function withMatching(given: { readonly session: Session; readonly input: Values }) {
+  const { session, input } = given;
   const { command, typed, options, context, names } = session;
   const { matching = [], yes } = options.globals;
   if (!takesWhere(command))
     throw usage("--where is not possible here", "write it behind the command, without --each");
   const last = matchedDocuments(command);
-  if (last === undefined) return { session, input };
+  if (last === undefined) return given;
   if (typed[last] !== undefined) throw usage("use either --where or named documents, not both");
   const { dryRun } = context.options;
   if (!yes && !dryRun && !options.input) await context.confirm(confirmationText(command, typed));
@@ -44,10 +42,10 @@ export async function withMatching(session: Session, input: Values) {
   // The task itself says that there is nothing to do.
   if (work && !(await work.check(none as never, {}))) return { session, input: none };
   const found = (await programOf(command).documentsWhere?.(dataset_id, matching, context)) ?? [];
-  if (found.length === 0 && command.params[last]?.many) return undefined;
+  if (found.length === 0) return undefined;
   for (const { id, name } of found) names.set(id, name);
   const named = { ...session, typed: { ...typed, [last]: found.map(({ name }) => name) } };
-  if (found.length > 0 && command.effect !== "destroys" && !dryRun) {
+  if (command.effect !== "destroys" && !dryRun) {
     const isBackedUp = asksForBackup(options.globals);
     const question = confirmationText(command, named.typed, { isBackedUp });
     await context.confirm(question, { declined: "nothing was changed" });

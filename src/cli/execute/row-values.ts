@@ -53,7 +53,7 @@ async function* rowValues(given: CheckedCommand): RunValues {
   const { command, options, context } = session;
   const { row } = command;
   if (!row) return;
-  if (isOverItems(session, input)) return yield* itemValues(run, row);
+  if (itemsOf(command, input).length > 1) return yield* itemValues(run, row);
   const ids = await resolvedIds(run);
   if (!ids) return;
   const deleted = await confirmDelete(run, ids);
@@ -104,7 +104,7 @@ async function withAnswers(run: CheckedCommand): Promise<CheckedCommand> {
 /** The values with names resolved; undefined where --if-exists allows that there is nothing to delete. */
 async function resolvedIds({ input, session }: CheckedCommand) {
   const { command, options } = session;
-  const [only] = itemsOf(command, input) ?? [];
+  const [only] = itemsOf(command, input);
   const last = command.positionals.at(-1);
   const single = only === undefined || !last ? input : { ...input, [last.name]: only };
   try {
@@ -148,16 +148,10 @@ function onlyFailures(error: unknown): undefined {
 }
 
 /** The values of a positional that takes several but is sent one at a time. */
-function itemsOf(command: Command, input: Values): readonly unknown[] | undefined {
+export function itemsOf(command: Command, input: Values): readonly unknown[] {
   const last = command.positionals.at(-1);
   const values = last?.variadic && !command.params[last.name]?.many ? input[last.name] : undefined;
-  return command.row && Array.isArray(values) ? values : undefined;
-}
-
-/** Are there several such values, or those of a condition, however many they are? */
-export function isOverItems({ command, options }: Session, input: Values): boolean {
-  const items = itemsOf(command, input);
-  return items !== undefined && (options.globals.matching !== undefined || items.length > 1);
+  return command.row && Array.isArray(values) ? values : [];
 }
 
 async function* itemValues(run: CheckedCommand, row: AnyOperation): RunValues {
@@ -168,7 +162,7 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): RunValues {
   const lookup = lookupOf(session);
   const shared = await resolvedInput(command, { ...input, [last.name]: undefined }, lookup);
   const items: ({ readonly name: string } & ({ ids: Values } | { error: CliError }))[] = [];
-  for (const name of itemsOf(command, input) ?? []) {
+  for (const name of itemsOf(command, input)) {
     // A name that is not found fails only its own item.
     const ids = resolvedInput(command, { ...shared, [last.name]: name }, lookup);
     const item = {

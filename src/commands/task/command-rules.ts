@@ -1,3 +1,4 @@
+import type { Document } from "../../operations/documents.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Context, Ending, Feature } from "./command-spec.ts";
 
@@ -85,17 +86,6 @@ export interface CommandRules {
 /** Sends a request that reads. */
 export type ReadCall = (row: AnyOperation, input: Values) => Promise<unknown>;
 
-/** The documents of a knowledge base that meet conditions, of all that were read. */
-export interface MatchingDocuments {
-  readonly documents: readonly { readonly id: string; readonly name: string }[];
-  /** How many words they have. */
-  readonly words: number;
-  /** How many documents the knowledge base has. */
-  readonly read: number;
-  /** Of how many it is not known whether they meet the conditions: they do not match. */
-  readonly undecided: number;
-}
-
 /** A command that changes an object, and what carries it out. */
 export interface GuardedChange {
   /** The object, as entered. */
@@ -115,11 +105,7 @@ export interface ProgramFeatures {
   /** A read of each group of operations, which shows whether a server has it, for `doctor`. */
   probes(): Promise<Readonly<Record<string, AnyOperation>>>;
   /** Names the documents of a knowledge base that meet all conditions. Throws usage for an invalid one. */
-  documentsWhere?(
-    kb: string,
-    where: readonly string[],
-    context: Context,
-  ): Promise<readonly { readonly id: string; readonly name: string }[]>;
+  documentsWhere?(kb: string, where: readonly string[], context: Context): Promise<Document[]>;
   /** Yields the values of a change, with what a feature does around it, such as backups. */
   guard?(change: GuardedChange, context: Context): AsyncGenerator<unknown, Ending | void>;
 }

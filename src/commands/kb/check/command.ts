@@ -7,7 +7,6 @@ import {
 } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/pipeline.ts";
 import { list, local, onTerminal, textIn, withNamePath } from "../../../operations/operation.ts";
-import { dataset_id } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 import { changeResults, transferFlags, transfers } from "../changes/index.ts";
 import { chunkChanges, madeThere } from "../snapshot/index.ts";
@@ -46,6 +45,7 @@ export const kbCheck = task({
       },
       withNamePath("id", list("", "problem kb name note repair id:id")),
     ),
+    html: "check of knowledge base {kb}",
     texts: ["openmetrics"],
   },
   output: (_, format) => (format === "openmetrics" ? textIn(format) : undefined),
@@ -66,17 +66,21 @@ export const kbCheck = task({
     "kb check --all --fail-if 'problems>0' -o json",
     "kb check Handbook --stuck-after 30m --no-content",
     "kb check --all -o openmetrics",
+    "kb check --all -o html --sort problem --output-file check.html",
   ],
 });
 
 export const healParams = {
-  dataset_id,
+  dataset_id: local.ref("kb", "Knowledge base name or ID"),
+  all: local.flag("Heal all knowledge bases"),
   stuck_after: local.duration("Also replace documents unfinished for longer (default: none)"),
   wait_for_limit: transferFlags.wait_for_limit,
 };
 
+const madeInAll = { ...madeThere, columns: ["kb", ...madeThere.columns] } as const;
+
 export const kbHeal = task({
-  command: "kb heal <kb>",
+  command: "kb heal [kb]",
   action: "heal knowledge base {kb}",
   meant: ["reindex", "repair"],
   summary: "Re-index what failed: documents in error, without chunks, and single chunks",
@@ -85,9 +89,10 @@ export const kbHeal = task({
   parallel: true,
   params: healParams,
   returns: onTerminal(changeResults, madeThere),
+  output: ({ all }) => (all ? onTerminal(changeResults, madeInAll) : undefined),
   sends: [...transfers, ...chunkChanges],
   effect: "writes",
   plans: true,
   exits: ["partial"],
-  examples: ["kb heal Handbook --dry-run", "kb heal Handbook --stuck-after 2h"],
+  examples: ["kb heal Handbook --dry-run", "kb heal Handbook --stuck-after 2h", "kb heal --all"],
 });

@@ -13,7 +13,7 @@ import type { ChunkPlace, ChunkStep, ExistingChunk } from "../chunk-lists/index.
 import { indexingStatusOf, readKb, waitOnRateLimit } from "../documents/index.ts";
 import type { healParams } from "../check/command.ts";
 
-type HealInput = Input<typeof healParams>;
+type HealInput = Input<typeof healParams> & { readonly dataset_id: string };
 
 /**
  * Adds the chunks of indexed documents that are not indexed again, each at the end, and deletes the failed ones.

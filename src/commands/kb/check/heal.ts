@@ -1,15 +1,15 @@
 import { dirname, join } from "node:path";
 import { mapAll } from "../../../api/concurrent-map.ts";
-import { CliError, verdict } from "../../../errors.ts";
+import { CliError, isFatal, usage, verdict } from "../../../errors.ts";
 import { collect, groupBy } from "../../../lib/collect.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backup/index.ts";
-import { documentRow, makeDocuments } from "../changes/index.ts";
+import { change, documentRow, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { recounted } from "./check.ts";
 import { listFindings, storedAt } from "./findings.ts";
@@ -32,32 +32,47 @@ import {
   restoreValues,
 } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
+import { requestedKbs } from "../knowledge/index.ts";
 import { fileHash, sourceDocuments } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
 import { healChunks } from "./heal-chunks.ts";
 import type { healParams } from "../check/command.ts";
 
-type HealInput = Input<typeof healParams>;
+type HealInput = Input<typeof healParams> & { readonly dataset_id: string };
 
 /** Problems that a create of the same name repairs. */
 const replaced: readonly string[] = ["error", "stuck", "no chunks"];
 
-/** Replaces the documents of a knowledge base that failed, and adds failed chunks again. */
-export async function* run(input: HealInput, context: Context): AsyncGenerator<Change> {
+/** Replaces the documents that failed, and adds failed chunks again, in one knowledge base or in each. */
+export async function* run(input: Partial<HealInput>, context: Context): AsyncGenerator<object> {
+  const { dryRun, flags } = context.options;
+  const { all = false, dataset_id = [] } = input;
+  if (all && (flags.backup || flags.backupDir)) throw usage("use --all without --backup");
   let healed = 0;
   const left: Change[] = [];
-  for await (const row of heal(input, context)) {
-    yield row;
-    if (row.action === "update") healed++;
-    else left.push(row);
+  const requested = { all, dataset_id: [dataset_id].flat() };
+  for await (const { id, name: kb } of requestedKbs({ command: "kb heal" }, requested, context)) {
+    try {
+      for await (const row of heal({ ...input, dataset_id: id }, context)) {
+        yield all ? { kb, ...row } : row;
+        if (row.action === "update") healed++;
+        else left.push(row);
+      }
+    } catch (error) {
+      const isOfOne = all && error instanceof CliError && !isFatal(error);
+      if (!isOfOne || context.host.signal.aborted) throw error;
+      const { message: note } = error;
+      const row = change({ action: "failed", what: "knowledge base", name: kb, id, note });
+      left.push(row);
+      yield { kb, ...row };
+    }
   }
-  const { dryRun } = context.options;
   const done = `${counted(healed, "repair")}${dryRun ? " planned" : ""}`;
-  const failed = left.find(({ action }) => action === "failed");
-  if (!dryRun && failed)
+  const failed = left.filter(({ action }) => action === "failed");
+  if (failed.some(({ what }) => !dryRun || what === "knowledge base"))
     throw verdict(
       "partial",
-      `${done}, ${left.length} left: ${failed.name}`,
+      `${done}, ${left.length} left: ${firstNames(failed.map(({ name }) => name))}`,
       { left },
       "remove the cause, such as a model without credit, and run the same command again",
     );

@@ -107,7 +107,7 @@ export async function documentsWhere(
   dataset_id: string,
   where: readonly string[],
   context: Context,
-): Promise<readonly Document[]> {
+): Promise<Document[]> {
   const scope = scopeOf(await fieldsOf(dataset_id, context));
   const checks = where.map((text) => parseCondition("--where", text, scope));
   const all = await collect(countedDocuments(dataset_id, context));
