@@ -132,6 +132,7 @@ export const deleteDocument = kbOperation({
   examples: [
     "kb doc delete Handbook welcome.md --yes",
     "kb doc delete Handbook welcome.md leave.md --yes --if-exists",
+    "kb doc delete Handbook --where 'words = 0' --yes",
   ],
 });
 

@@ -111,6 +111,7 @@ export const listKnowledgeBases = kbOperation({
   examples: [
     "kb list --keyword hand",
     "kb list --tag published --all",
+    "kb list --where 'documents > 10'",
     "kb list --all --jq '.[] | select(.document_count == 0) | .name'",
   ],
 });

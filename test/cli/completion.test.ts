@@ -288,6 +288,9 @@ test("fields, chunks and models of a knowledge base are completed", async () => 
     "words>3 and team\t",
     ":open",
   ]);
+  // What stands for documents is about them.
+  expect(await kb("doc", "delete", "Handbook", "--where", "te")).toEqual(["team\t", ":open"]);
+  expect(await kb("list", "--where", "docu")).toEqual(["documents\t", ":open"]);
   // The key is hidden before the text is cut in the middle of it.
   const text =
     "Parking\n\u001b[1mis free for all of us who come at dataset-sandbox and stay all day";

@@ -63,10 +63,9 @@ export const kbCheck = task({
   exits: ["gate"],
   examples: [
     "kb check Handbook",
-    "kb check --all --fail-if 'problems>0' -o json",
+    "kb check --all --fail-if 'problems>0' -o html --output-file check.html",
     "kb check Handbook --stuck-after 30m --no-content",
     "kb check --all -o openmetrics",
-    "kb check --all -o html --sort problem --output-file check.html",
   ],
 });
 

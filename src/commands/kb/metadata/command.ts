@@ -37,6 +37,7 @@ export const metadataSet = task({
   examples: [
     "kb metadata set Handbook welcome.md leave.md --set team=people",
     "kb metadata set Handbook welcome.md --unset team",
+    "kb metadata set Handbook --where 'team does not exist' --set team=people --yes",
     "kb metadata set Handbook --each values.csv",
   ],
   each: { columns: "any" },
