@@ -7,7 +7,7 @@ import { versionLine } from "../lib/version.ts";
 import { printError, scopeIn, toCliError, withScope } from "./errors/error-text.ts";
 import { lineError, requireNoVerb, unknownWord } from "./errors/line-error.ts";
 import { commandsOf, isFirstWord } from "./parse/command-list.ts";
-import { matchedDocuments, takesEach } from "./parse/shared-flags.ts";
+import { takesEach } from "./parse/shared-flags.ts";
 import type { Globals } from "./parse/shared-flags.ts";
 import { commandsBelow, isAlias } from "./parse/command.ts";
 import type { Command } from "./parse/command.ts";
@@ -78,9 +78,8 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
     const typed = argv.slice(argv[2] === "--" ? 3 : 2);
     return host.stdout.write(await completions(program, typed, commands, host));
   }
-  const batch = hasFlag("--each", argv) ? await parts.batch() : undefined;
-  const known = hasFlag("--where", argv) ? commands.map(withoutDocuments) : commands;
-  const parsed = parseLine(argv, batch?.overRows(known) ?? known);
+  const batch = hasEachFlag(argv) ? await parts.batch() : undefined;
+  const parsed = parseLine(argv, batch?.overRows(commands) ?? commands);
   if (parsed.kind === "version") {
     return host.stdout.write(versionLine(program, host.platform));
   }
@@ -124,17 +123,9 @@ async function requireMeant(
   await requireNoVerb({ word, group, known, rest }, host);
 }
 
-/** The command as --where changes it: without the documents that it stands for. */
-function withoutDocuments(command: Command): Command {
-  const name = matchedDocuments(command);
-  if (name === undefined) return command;
-  const positionals = command.positionals.map((one) => ({ ...one, optional: one.name === name }));
-  return { ...command, positionals };
-}
-
-/** Is there a flag, such as --each? Words after `--` are arguments. */
-function hasFlag(long: string, argv: readonly string[]): boolean {
-  const first = argv.find((word) => word === "--" || word.split("=", 1)[0] === long);
+/** Is there a flag --each? Words after `--` are arguments. */
+function hasEachFlag(argv: readonly string[]): boolean {
+  const first = argv.find((word) => word === "--" || /^--each(=|$)/.test(word));
   return first !== undefined && first !== "--";
 }
 

@@ -2,7 +2,7 @@ import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
 import { aliasesOf, argumentOf, commandsBelow, startsWith, withChosen } from "./command.ts";
 import type { Command } from "./command.ts";
-import { flagsOf, optionName, ownFlags, sharedFlags } from "./shared-flags.ts";
+import { flagsOf, matchedDocuments, optionName, ownFlags, sharedFlags } from "./shared-flags.ts";
 import type { Flag, Globals, OwnFlag, SharedFlag } from "./shared-flags.ts";
 import type { TypedLine } from "./values.ts";
 
@@ -69,7 +69,8 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
   const enter = (node: Commander, path: readonly string[]): void => {
     const all = commandsBelow([program, ...path], commands);
     // A word can be a command and have commands below it: `wf logs`, `wf logs export`.
-    const command = all.find((each) => each.words.length === path.length + 1);
+    const found = all.find((each) => each.words.length === path.length + 1);
+    const command = found && withoutDocuments(found, words);
     reached = { node, path, command };
     node.helpInformation = () => ""; // cli/help has the pages, and the bundle not commander's
     if (command) {
@@ -173,6 +174,14 @@ function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
     throw usage(`use either --${name} or -o ${given.output}, not both`);
   }
   return given;
+}
+
+/** The command as --where changes it: without the documents that it stands for. */
+function withoutDocuments(command: Command, line: readonly string[]): Command {
+  const name = matchedDocuments(command);
+  if (name === undefined || !line.some((word) => /^--where(=|$)/s.test(word))) return command;
+  const positionals = command.positionals.map((one) => ({ ...one, optional: one.name === name }));
+  return { ...command, positionals };
 }
 
 function describe(node: Commander, command: Command, line: readonly string[]): void {

@@ -100,7 +100,7 @@ function scopeOf(fields: readonly FieldState[], missing?: "differs"): Scope<Docu
 
 /**
  * The documents that meet all conditions, of the whole list, as a preview names them. What a document lacks is not
- * known to differ: a command must not change what nobody could judge. Throws usage for an invalid condition before it
+ * known to differ: a command changes only documents that it could judge. Throws usage for an invalid condition before it
  * reads the list, and failure for a list that is known to be incomplete.
  */
 export async function documentsWhere(
