@@ -135,11 +135,11 @@ const basesOf = (row: AnyOperation, input: Readonly<Record<string, unknown>>): r
     noun === "kb" && input[name] !== undefined ? [input[name]].flat().map(String) : [],
   );
 
-/** The argument for a knowledge base: not required where there is only one, or where `all` stands for none. */
+/** The argument for a knowledge base: not required where there is only one, or where none stands for `all`. */
 export function kbArgument(allowed: readonly AllowedBase[] | undefined, all?: string) {
   const only = allowed?.length === 1 ? allowed[0] : undefined;
   const names = allowed && { enum: allowed.flatMap(({ name, id }) => [name, id]) };
-  const fallback = allowed ? only?.name : all;
+  const fallback = only?.name ?? all;
   const description = `Knowledge base ${fallback ? `(default ${fallback})` : "name or ID"}`;
   return {
     properties: { kb: { type: "string", minLength: 1, description, ...names } },

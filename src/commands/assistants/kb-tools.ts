@@ -122,9 +122,10 @@ const resultSchema = {
   required: ["kb", "chunk_id", "text", "truncated"],
 };
 
-/** The tool that searches a knowledge base, or all. */
+/** The tool that searches a knowledge base, or all that the server offers. */
 export function searchTool(documents: Documents): OfferedTool {
   const base = kbArgument(documents.allowed, "all of them");
+  const all = { all: true, only: documents.allowed?.map(({ id }) => `id:${id}`) };
   return {
     name: "search",
     title: "Search knowledge bases",
@@ -149,7 +150,7 @@ export function searchTool(documents: Documents): OfferedTool {
     annotations: readingTool,
     async call(values, request) {
       const kb = base.of(values);
-      const given = { top_k: DEFAULT_RESULTS, ...values, ...(kb === "" ? { all: true } : { kb }) };
+      const given = { top_k: DEFAULT_RESULTS, ...values, ...(kb === "" ? all : { kb }) };
       const { rows, notices } = await documents.list("search", given, request);
       const results = rows.map((record) => foundOf(record, kb));
       return structuredResult({ results }, { text: shownResults(results), notices });

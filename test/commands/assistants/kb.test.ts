@@ -326,11 +326,33 @@ describe("limits", () => {
     expect(names).toContain("doc_add");
     for (const name of ["create", "tag_create", "tag_delete", "tag_list", "model_list"])
       expect(names).not.toContain(name);
-    const several = await start("--kb", "Handbook", "--kb", "Secret");
-    const { error: unnamed } = await several.fail("search", { query: "leave" });
-    expect(unnamed["message"]).toContain("kb");
     // Its only knowledge base is the default.
     expect((await limited.use("search", { query: "leave" })).value["results"]).toHaveLength(1);
+  });
+
+  test("a search without a knowledge base searches those of several --kb, and no others", async () => {
+    const name = "Third";
+    await server.done(["kb", "create", name, "--indexing-technique", "economy"]);
+    await server.done(["kb", "doc", "add", name, "third.md", "--text", "leave earns a third"]);
+    await server.done(["kb", "doc", "wait", name]);
+    const several = await start("--kb", "Handbook", "--kb", "Secret");
+    const since = server.seen.length;
+    const { value } = await several.use("search", { query: "leave earns" });
+    const found = (value["results"] as { kb: string; uri: string }[]).map(({ uri }) => uri);
+    expect(found.toSorted()).toEqual(["kb://Handbook/leave.md", "kb://Secret/salaries.md"]);
+    const { id } = JSON.parse((await server.done(["kb", "show", "Third", "-o", "json"])).out);
+    expect(JSON.stringify(server.seen.slice(since, -1))).not.toContain(id);
+    server.sandbox.setFaults([parseFault("POST */retrieve status=400 times=1")]);
+    const partial = await several.use("search", { query: "leave earns" });
+    server.sandbox.setFaults([]);
+    expect((partial.value["results"] as object[]).length).toBe(1);
+    expect(JSON.stringify(partial.result.content)).toMatch(
+      /failed to search 1 of 2 knowledge bases: (Handbook|Secret)/,
+    );
+    // One has to be named to be read.
+    const { error } = await several.fail("read", { document: "leave.md" });
+    expect(error["message"]).toContain("kb");
+    await server.done(["kb", "delete", "Third", "--yes"]);
   });
 
   test("an unknown --kb ends the server before it serves", async () => {

@@ -153,8 +153,22 @@ describe("knowledge bases that fail", () => {
   });
 });
 
+test("--only searches those that it names, once, without the list", async () => {
+  const two = ["--only", idOf(2), "--only", idOf(3), "--only", idOf(2)];
+  expect(await texts(serving(bases), ...two)).toEqual(["b1", "c1", "b2", "c2"]);
+  expect(canned.seen.map(({ line }) => line)).not.toContain("GET /datasets");
+  const gone = await search(serving([A]), "--only", idOf(1), "--only", idOf(7));
+  expect(gone.exit).toBe(10);
+  expect(gone.err).toContain(`failed to search 1 of 2 knowledge bases: ${idOf(7)}`);
+});
+
 describe("the line", () => {
   test.each([
+    [
+      ["Handbook", "leave", "--only", "A", "--only", "B"],
+      "--only needs --all",
+      "`kb search leave --all --only A --only B`",
+    ],
     [
       ["--all", "parental", "leave"],
       "with --all, the query is the only argument",

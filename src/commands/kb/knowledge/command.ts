@@ -40,6 +40,10 @@ export const searchParams = {
   ...searchKnowledgeBase.params,
   dataset_id: local.ref("kb", "Knowledge base name or ID"),
   all: local.flag("Search all knowledge bases"),
+  only: local.ref("kb", "With --all, only this knowledge base", {
+    many: true,
+    placeholder: "kb",
+  }),
   ...searchFlags,
 };
 
@@ -63,6 +67,7 @@ export const kbSearch = task({
   examples: [
     "kb search Handbook onboarding",
     "kb search --all 'parental leave' --top-k 5 -o json",
+    "kb search --all 'parental leave' --only Handbook --only FAQ",
     "kb search Handbook 'parking at the office' --search-method keyword_search",
   ],
 });
