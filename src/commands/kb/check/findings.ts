@@ -10,6 +10,7 @@ import {
   pendingHash,
   storedFile,
   storedValues,
+  sheetMark,
   syncFields,
 } from "../documents/index.ts";
 
@@ -149,12 +150,13 @@ export function* contentFindings(
   hash: string,
   seen: Seen,
 ): Generator<Finding> {
+  const marks = storedValues(document.doc_metadata);
+  if (String(marks[syncFields.source]).startsWith(sheetMark(""))) return;
   const found = copyOf(seen.contents, hash, document);
   if (found && sizeOf(document) !== 0) {
     const note = `same content as ${found.other.name}`;
     yield findingOf("duplicate", kb, found.copy, { note, repair: deletion(kb, found.copy) });
   }
-  const marks = storedValues(document.doc_metadata);
   const { [syncFields.hash]: mark, [syncFields.stored]: stored } = marks;
   if (typeof mark !== "string" || mark === hash || isPending(mark)) return;
   const isLater = stored !== undefined && stored !== storedFile(document);

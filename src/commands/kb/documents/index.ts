@@ -38,6 +38,7 @@ export {
   isTouched,
   mayHold,
   isAddress,
+  sheetMark,
   syncFields,
   isCustomField,
 } from "./state.ts";

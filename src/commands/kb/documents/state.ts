@@ -312,6 +312,9 @@ export const isTouched = (document: DocumentState, { hash }: Content): boolean =
   document.metadata[syncFields.hash] === hash ||
   (document.metadata[syncFields.stored] !== undefined && !isUntouched(document));
 
-/** Is it the address of a source that is not a directory: `exec:PROGRAM`, `git+URL`? */
+/** Is it the address of a source that is not a directory: `exec:PROGRAM`, `git+URL`, or the mark of a sheet? */
 export const isAddress = (source: unknown): boolean =>
-  /^(?:(?:git|web)\+\w+|rclone|exec):/.test(String(source));
+  /^(?:(?:git|web)\+\w+|rclone|exec|rows):/.test(String(source));
+
+/** Marks a document whose chunks are the rows of a sheet; its own content says nothing. */
+export const sheetMark = (name: string): string => `rows:${name}`;

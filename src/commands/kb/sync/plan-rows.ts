@@ -8,8 +8,8 @@ import type { Context } from "../../task/command-spec.ts";
 import { documentRow } from "../changes/index.ts";
 import type { DocumentChange } from "../changes/index.ts";
 import { chunkRules, readChunks } from "../chunk-lists/index.ts";
-import { contentHashes, readKbState } from "../documents/index.ts";
-import type { KbState } from "../documents/index.ts";
+import { contentHashes, readKbState, sheetMark, syncFields } from "../documents/index.ts";
+import type { DocumentState, KbState } from "../documents/index.ts";
 import type { statusParams } from "./command.ts";
 import { PLACEHOLDER, planRows, textHash } from "./match-rows.ts";
 import type { PlannedRow } from "./match-rows.ts";
@@ -30,7 +30,8 @@ export async function planSheet(
   const { dataset_id, adopt = false } = flags;
   const state = await readKbState(dataset_id, context);
   requireForm(sheet, state);
-  const { change, isHalfMade } = await planDocument(sheet, state, { ...flags, noted }, context);
+  const document = await planDocument(sheet, state, { ...flags, noted }, context);
+  const { change, isHalfMade, mark } = document;
   const isNew = change.action !== "chunks";
   const place = { dataset_id, document_id: change.id ?? "", doc_form: sheet.doc_form };
   const chunks = isNew ? [] : await collect(readChunks(place, context));
@@ -49,7 +50,7 @@ export async function planSheet(
       `${sheet.name}: the server cannot remove the keywords of ${firstNames(stuck, 10)}`,
       "write other keywords there, or delete these chunks first: kb chunk delete",
     );
-  return { sheet, state, change, isNew, rules, notes, chunks, plan };
+  return { sheet, state, change, isNew, mark, rules, notes, chunks, plan };
 }
 
 /** Throws refused for a knowledge base without a technique, or whose documents have another form. */
@@ -67,25 +68,31 @@ function requireForm({ doc_form, name }: KeyedSheet, { settings, documents }: Kb
 
 /**
  * Plans the document of a sheet, a text of one word whose chunks are the rows: to create, to send again after an error,
- * or only its chunks. Its text tells that a sync has made it. Throws refused for the document of someone else.
+ * or only its chunks. `mark` is to be written; until it is, its text tells that a sync has made it. Throws refused for
+ * the document of someone else.
  */
 async function planDocument(
   { name }: KeyedSheet,
   { documents }: KbState,
   { noted, ...flags }: Input<typeof statusParams> & { readonly noted: SheetNotes },
   context: Context,
-): Promise<{ readonly change: DocumentChange; readonly isHalfMade: boolean }> {
+) {
   const bytes = new TextEncoder().encode(PLACEHOLDER);
   const content = { read: async () => bytes, hash: sha256(bytes), size: bytes.length };
   const names = { path: name, name, location: name };
   const source = { ...names, kind: "text", metadata: {}, ...content } as const;
+  const mark = sheetMark(name);
+  const ownerOf = ({ metadata }: DocumentState) => metadata[syncFields.source];
   const document =
     documents.find(({ id }) => id === noted.document) ??
+    documents.findLast((each) => ownerOf(each) === mark) ??
     documents.findLast((each) => each.name === name);
+  const owner = document && ownerOf(document);
   const isNoted = document?.id === noted.document;
-  const unsure = document && !isNoted ? [document] : [];
+  const unsure = document && !isNoted && owner === undefined ? [document] : [];
   const hashes = await contentHashes(flags.dataset_id, unsure, context);
-  const isOwn = unsure.every(({ id }) => hashes.get(id) === source.hash);
+  const isOwn =
+    owner === undefined ? unsure.every(({ id }) => hashes.get(id) === source.hash) : owner === mark;
   if (!isOwn && !flags.adopt)
     throw refused(
       `document ${name} exists, and no sync of rows has made it`,
@@ -93,5 +100,7 @@ async function planDocument(
     );
   const exists = document?.indexing_status === "error" ? "update" : "chunks";
   const row = documentRow(document ? exists : "create", { name, id: document?.id ?? null });
-  return { change: { ...row, source, document }, isHalfMade: isOwn && !isNoted };
+  const change: DocumentChange = { ...row, source, document };
+  const isMarked = row.action === "chunks" && owner === mark;
+  return { change, isHalfMade: isOwn && !isNoted, mark: isMarked ? undefined : mark };
 }

@@ -48,7 +48,9 @@ async function* syncRows(flags: SyncInput, context: Context): AsyncGenerator<Cha
     const deletes = prune ? plan.gone.map(firstWords) : [];
     await confirmDeletes(deletes, { ...flags, total: chunks.length }, "chunks", context);
     const changes = plannedChanges(plan, prune);
-    const isDone = !changes.some((each) => sendsContent(each) || each.action === "delete");
+    const isDone =
+      planned.mark === undefined &&
+      !changes.some((each) => sendsContent(each) || each.action === "delete");
     const { dryRun } = context.options;
     const document = planned.change.id ?? "";
     if (isDone && !dryRun) await notes.write({ ...notesFor(plan, sheet, planned.notes), document });
@@ -104,7 +106,7 @@ async function noticePlan(
  * the list has is the result: nothing else counts as made.
  */
 async function* makeRows(
-  { sheet, state, change: document, rules, notes, plan: { gone: confirmed } }: SheetPlan,
+  { sheet, state, change: document, mark, rules, notes, plan: { gone: confirmed } }: SheetPlan,
   write: (notes: SheetNotes) => Promise<void>,
   flags: SyncInput,
   context: Context,
@@ -115,7 +117,8 @@ async function* makeRows(
   let document_id = "";
   const settings = { ...state.settings, doc_form: sheet.doc_form };
   const giveChunks = async () => {}; // it may have none
-  const target = { ...state, dataset_id, settings, wait_for_limit, giveChunks };
+  const marks = mark !== undefined && { source: mark };
+  const target = { ...state, dataset_id, settings, wait_for_limit, giveChunks, ...marks };
   const wording = { verb: "sync", noun: "file", count: 1 } as const;
   const made = makeDocuments([document], target, wording, { ...context, summary: () => {} });
   for await (const row of made) {
