@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
@@ -423,6 +423,22 @@ test("an interrupted creation leaves nothing that the model wrote", async () => 
     .readdirSync(join(home, "state"))
     .filter((each) => each.startsWith("rows-"));
   expect(await readFile(join(home, "state", notes), "utf8")).toContain('"generated":[]');
+});
+
+test("what a kill left of the notes is removed by the next sync, and nothing else", async () => {
+  const name = await base("economy");
+  await write(["content"], ["One"]);
+  const state = join(home, "state");
+  const notes = async () => (await readdir(state)).filter((each) => each.startsWith("rows-"));
+  const others = await notes();
+  await sync(name);
+  const [own = ""] = (await notes()).filter((each) => !others.includes(each));
+  const [other = ""] = others;
+  for (const each of [own, other]) await writeFile(join(state, `${each}.0123abcd.tmp`), "{");
+  await sync(name, "--dry-run");
+  expect(await notes()).toContain(`${own}.0123abcd.tmp`);
+  expect((await sync(name)).exit).toBe(0);
+  expect((await notes()).toSorted()).toEqual([...others, own, `${other}.0123abcd.tmp`].toSorted());
 });
 
 test("killed syncs and two at once end with the rows of the sheet", () =>

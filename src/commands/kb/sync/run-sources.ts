@@ -1,6 +1,5 @@
 import { join, dirname, resolve } from "node:path";
 import { CliError, usage, verdict } from "../../../errors.ts";
-import { isUnfinished } from "../../../host/host.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -15,7 +14,7 @@ import { requireNear } from "../../../host/safe-path.ts";
 import { shellQuote } from "../../../lib/command-line.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { isObject } from "../../../lib/json.ts";
-import { readInput, requireTrusted } from "../../task/files.ts";
+import { readInput, removeUnfinishedOf, requireTrusted } from "../../task/files.ts";
 import { isAddress } from "../documents/index.ts";
 import type { SourceOptions } from "../sources/index.ts";
 
@@ -120,9 +119,7 @@ async function remember(past: readonly PastSync[], context: Context): Promise<vo
     await journal.append(past);
     const all = [...journal.entries, ...past];
     if (all.length < 2 * MAX_HISTORY) return;
-    for (const name of await files.list(directories.state))
-      if (name.startsWith("sync-history.") && isUnfinished(name))
-        await files.remove(join(directories.state, name)); // of a process that was killed
+    await removeUnfinishedOf(path, files);
     const kept = all.slice(-MAX_HISTORY);
     await files.writeAtomic(path, kept.map((each) => `${JSON.stringify(each)}\n`).join(""), 0o600);
   } catch (error) {
