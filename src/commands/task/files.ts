@@ -1,4 +1,4 @@
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { CliError, codeOf, diskProblem, reasonOf, usage } from "../../errors.ts";
 import { isUnfinished } from "../../host/host.ts";
 import type { Files, Host } from "../../host/host.ts";
@@ -35,13 +35,6 @@ export async function removeUnfinished(
     if (isDirectory) await removeUnfinished(path, files, isKept);
     else if (isFile && isUnfinished(name) && !isKept(path)) await files.remove(path);
   }
-}
-
-/** Removes what kills have left unfinished of a file that only this process writes now. */
-export async function removeUnfinishedOf(path: string, files: Files): Promise<void> {
-  for (const name of await files.list(dirname(path)))
-    if (name.startsWith(`${basename(path)}.`) && isUnfinished(name))
-      await files.remove(join(dirname(path), name));
 }
 
 /** What a command that writes a journal works with. */

@@ -1,5 +1,5 @@
 import { parse } from "csv-parse/sync";
-import { budget } from "./limits.ts";
+import { budget } from "../../lib/formats/unreadable-file.ts";
 
 /**
  * Reads CSV as the server does: a part for each row below the first, with the headers of its columns,

@@ -1,5 +1,5 @@
 import { readWordXml } from "./markup.ts";
-import { officeParts } from "./zip.ts";
+import { officeParts } from "../../lib/formats/office-parts.ts";
 
 /** The texts of a Word document: pictures and styles are not unpacked. */
 const TEXTS = /^word\/(?:document|footnotes|endnotes)\d*\.xml$/;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { startThread } from "../../lib/thread.ts";
-import { UnreadableFile } from "./limits.ts";
+import { UnreadableFile } from "../../lib/formats/unreadable-file.ts";
 
 /** In the bundle, the script of the thread is a file of its own. */
 const script = new URL(

@@ -1,4 +1,4 @@
-import { budget, UnreadableFile } from "./limits.ts";
+import { budget, UnreadableFile } from "../../lib/formats/unreadable-file.ts";
 
 /** The text of a file in parts that are chunked separately: pages, rows. */
 export type FileText =

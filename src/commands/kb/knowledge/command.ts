@@ -40,10 +40,7 @@ export const searchParams = {
   ...searchKnowledgeBase.params,
   dataset_id: local.ref("kb", "Knowledge base name or ID"),
   all: local.flag("Search all knowledge bases"),
-  only: local.ref("kb", "With --all, only this knowledge base", {
-    many: true,
-    placeholder: "kb",
-  }),
+  only: local.ref("kb", "With --all, only this one", { many: true, placeholder: "kb" }),
   ...searchFlags,
 };
 

@@ -5,7 +5,7 @@ import { collect, groupBy } from "../../../lib/collect.ts";
 import { stringifyJson } from "../../../lib/json.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { getKnowledgeBase, listKnowledgeBases } from "../../../operations/knowledge.ts";
-import type { KnowledgeBase, SearchRecord } from "../../../operations/knowledge.ts";
+import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isBoundKey } from "../../task/read-server.ts";
@@ -24,20 +24,15 @@ export async function* run(
   const { dataset_id, all: _, only, ...search } = input;
   if (dataset_id !== undefined)
     return yield* (await searchBase({ ...search, dataset_id }, context)).records;
-  const kbs = only
-    ? [...new Set(only)].map((id) => ({ id, name: context.enteredName(id) }))
-    : await openedKbs(context);
-  const searched = await mapAll(kbs, context.api.limitConcurrency(), async ({ id, ...entered }) => {
-    let { name } = entered;
+  const kbs = only ? await namedKbs(only, context) : await openedKbs(context);
+  const searched = await mapAll(kbs, context.api.limitConcurrency(), async (kb) => {
     try {
-      const kb = await context.api.call(getKnowledgeBase, { dataset_id: id });
-      name = kb.name || name;
-      return await searchOne({ ...search, dataset_id: id }, kb, context);
+      return await searchOne({ ...search, dataset_id: kb.id }, context);
     } catch (error) {
       const isOfOne = error instanceof CliError && !isFatal(error);
       if (context.host.signal.aborted || !isOfOne) throw error;
-      await context.notice(`${name}: ${error.message}`);
-      return { kb: name, error: error.message };
+      await context.notice(`${kb.name}: ${error.message}`);
+      return { kb: kb.name, error: error.message };
     }
   });
   const failed = searched.filter((each) => "error" in each);
@@ -50,6 +45,14 @@ export async function* run(
     { failed },
   );
 }
+
+/** The knowledge bases of these IDs, with their names if they can be read; otherwise the search says why not. */
+const namedKbs = (ids: readonly string[], context: Context): Promise<RequestedKb[]> =>
+  mapAll([...new Set(ids)], context.api.limitConcurrency(), (id) =>
+    context.api
+      .call(getKnowledgeBase, { dataset_id: id })
+      .catch(() => ({ id, name: context.enteredName(id) })),
+  );
 
 /** All knowledge bases; of a key that may not list them, those that the profile names. Throws auth if it names none. */
 async function openedKbs(context: Context): Promise<readonly RequestedKb[]> {
@@ -67,11 +70,8 @@ async function openedKbs(context: Context): Promise<readonly RequestedKb[]> {
 }
 
 /** What a search in one of several knowledge bases finds, and what its scores depend on. */
-async function searchOne(
-  input: Parameters<typeof searchBase>[0],
-  kb: KnowledgeBase,
-  context: Context,
-) {
+async function searchOne(input: Parameters<typeof searchBase>[0], context: Context) {
+  const kb = await context.api.call(getKnowledgeBase, { dataset_id: input.dataset_id });
   // It has no vectors to search yet (server §8).
   if (kb.document_count === 0 && kb.provider !== "external") return { kb, scale: "", records: [] };
   const notice = (text: string) => context.notice(`${kb.name}: ${text}`);

@@ -79,13 +79,9 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
 /** Throws usage for a search in no knowledge base, and for one in all that names one, before that is looked up. */
 async function oneOrAll({ input, resolved }: Filling): Promise<Record<string, unknown>> {
   const { dataset_id: kb, all = false, only } = input;
-  const query = String(input["query"]);
-  if (only && !all)
-    throw usage(
-      "--only needs --all",
-      commandLine("kb search", [query], { all: true, only: [only].flat().map(String) }),
-    );
+  if (only && !all) throw usage("--only needs --all, and no other knowledge base");
   if ((kb === undefined) === all) return resolved();
+  const query = String(input["query"]);
   const one = commandLine("kb search", [String(kb ?? "KB"), query]);
   const inAll = commandLine("kb search", [kb ? `${String(kb)} ${query}` : query], { all: true });
   throw usage(

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { isObject, stringifyJson, tryParseJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { lockJournal, readInput, removeUnfinishedOf, unlockedJournal } from "../../task/files.ts";
+import { lockJournal, readInput, removeUnfinished, unlockedJournal } from "../../task/files.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** What this machine knows of a row that it has sent. */
@@ -40,14 +40,12 @@ export async function openNotes(dataset_id: string, name: string, context: Conte
     if (isObject(notes) && isObject(notes["rows"])) return notes as unknown as SheetNotes;
     throw usage(`${path} is damaged`, "delete it; then rows are matched by their content");
   };
-  const write = async (notes: SheetNotes): Promise<void> => {
-    try {
-      await removeUnfinishedOf(path, host.files);
-      await host.files.writeAtomic(path, stringifyJson(notes), 0o600);
-    } catch (error) {
-      if (error instanceof CliError) throw error;
-      await context.notice(`nothing noted for the next sync of ${name}: ${reasonOf(error)}`);
-    }
-  };
+  const write = (notes: SheetNotes): Promise<void> =>
+    removeUnfinished(host.directories.state, host.files, (each) => !each.startsWith(`${path}.`))
+      .then(() => host.files.writeAtomic(path, stringifyJson(notes), 0o600))
+      .catch(async (error: unknown) => {
+        if (error instanceof CliError) throw error;
+        await context.notice(`nothing noted for the next sync of ${name}: ${reasonOf(error)}`);
+      });
   return { read, write, close: release };
 }

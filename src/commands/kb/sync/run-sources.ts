@@ -1,5 +1,6 @@
 import { join, dirname, resolve } from "node:path";
 import { CliError, usage, verdict } from "../../../errors.ts";
+import { isUnfinished } from "../../../host/host.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -7,14 +8,15 @@ import type { Context } from "../../task/command-spec.ts";
 import { change } from "../changes/index.ts";
 import type { syncHistoryParams, syncRunParams } from "./command.ts";
 import { syncDirectory } from "./sync.ts";
-import type { SyncRow } from "./sync.ts";
+import type { SyncInput, SyncRow } from "./sync.ts";
+import { syncRows } from "./sync-rows.ts";
 import { problemIn } from "../../../api/response.ts";
 import { runKeyCommand } from "../../../config/stored-keys.ts";
 import { requireNear } from "../../../host/safe-path.ts";
 import { shellQuote } from "../../../lib/command-line.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { isObject } from "../../../lib/json.ts";
-import { readInput, removeUnfinishedOf, requireTrusted } from "../../task/files.ts";
+import { readInput, requireTrusted } from "../../task/files.ts";
 import { isAddress } from "../documents/index.ts";
 import type { SourceOptions } from "../sources/index.ts";
 
@@ -70,8 +72,9 @@ export async function* run(
     let failure: CliError | undefined;
     try {
       const dataset_id = await context.resolveId("kb", entry.kb);
-      for await (const row of syncDirectory({ ...input, dataset_id }, own, options))
-        yield { ...row, source: name };
+      const sync = entry.rows ? syncRows : syncDirectory;
+      for await (const row of sync({ ...input, dataset_id, options }, own))
+        yield { path: row.name, document_id: null, ...row, source: name };
     } catch (error) {
       if (!(error instanceof CliError) || context.host.signal.aborted) throw error;
       failure = error;
@@ -97,9 +100,9 @@ export async function* run(
   );
 }
 
-const flagsOf = ({ max_delete, metadata = {}, ...entry }: SourceEntryOfFile) => ({
+const flagsOf = ({ max_delete, metadata, ...entry }: SourceEntryOfFile) => ({
   ...entry,
-  metadata: Object.entries(metadata).map(([field, value]) => `${field}=${value}`),
+  metadata: metadata && Object.entries(metadata).map(([field, value]) => `${field}=${value}`),
   ...(max_delete !== undefined && { max_delete: String(max_delete) }),
 });
 
@@ -119,7 +122,9 @@ async function remember(past: readonly PastSync[], context: Context): Promise<vo
     await journal.append(past);
     const all = [...journal.entries, ...past];
     if (all.length < 2 * MAX_HISTORY) return;
-    await removeUnfinishedOf(path, files);
+    for (const name of await files.list(directories.state))
+      if (name.startsWith("sync-history.") && isUnfinished(name))
+        await files.remove(join(directories.state, name)); // of a process that was killed
     const kept = all.slice(-MAX_HISTORY);
     await files.writeAtomic(path, kept.map((each) => `${JSON.stringify(each)}\n`).join(""), 0o600);
   } catch (error) {
@@ -144,19 +149,14 @@ export const history = {
 type Credential = { readonly variable: string } | { readonly command: string };
 
 /** A sync that a file of sources describes, with the flags of `kb sync`. */
-interface SourceEntryOfFile {
+interface SourceEntryOfFile extends Omit<
+  SyncInput,
+  "dataset_id" | "directory" | "max_delete" | "metadata"
+> {
   readonly kb: string;
   readonly source: string;
-  readonly prefix?: string;
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
-  readonly prune?: boolean;
-  readonly adopt?: boolean;
   readonly max_delete?: string | number;
-  readonly max_size?: string;
   readonly metadata?: Readonly<Record<string, string | number>>;
-  readonly metadata_from?: "front-matter";
-  readonly allow_private?: boolean;
   readonly authorization?: Credential;
   readonly env?: Readonly<Record<string, Credential>>;
 }
@@ -164,6 +164,9 @@ interface SourceEntryOfFile {
 const entryFields = {
   kb: "name",
   source: "name",
+  "rows?": "flag",
+  "map?": ["text"],
+  "id_column?": "text",
   "prefix?": "text",
   "include?": ["text"],
   "exclude?": ["text"],
@@ -195,8 +198,8 @@ async function readSourcesFile(
   for (const [name, entry] of Object.entries(sources)) {
     const problem = entryProblem(entry);
     if (problem !== undefined) throw wrong(`${name}: ${problem}`);
-    const { kb, source, prefix = "" } = entry as SourceEntryOfFile;
-    if (isAddress(source)) continue;
+    const { kb, source, rows, prefix = "" } = entry as SourceEntryOfFile;
+    if (isAddress(source) || rows) continue;
     const place = `${kb}\n${prefix}`;
     const other = places.get(place);
     if (other !== undefined)

@@ -1,15 +1,18 @@
 import { basename } from "node:path";
-import { usage } from "../../../errors.ts";
+import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { readRowFile, rowPlace } from "../../../lib/formats/rows-file.ts";
-import type { FileRow } from "../../../lib/formats/rows-file.ts";
+import type { FileRow, RowFile } from "../../../lib/formats/rows-file.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readInput } from "../../task/files.ts";
+import { isAddress } from "../documents/index.ts";
 import type { statusParams } from "./command.ts";
 import { documentPath, parsePrefix } from "./local-files.ts";
+import { readObject } from "./sync.ts";
+import type { SyncInput } from "./sync.ts";
 
 /** A row of a sheet, which is one chunk. */
 export interface KeyedRow {
@@ -32,21 +35,25 @@ export interface KeyedSheet {
   readonly rows: readonly KeyedRow[];
 }
 
-type SheetFlags = Input<typeof statusParams>;
+type SheetFlags = Input<typeof statusParams> & Pick<SyncInput, "options">;
 
-/** Flags about files, which mean nothing for rows. */
+/** Flags about files, which mean nothing for rows; --include selects the sheet of a source. */
 const fileFlags =
-  /^(allow_private|exclude|include|match|max_size|metadata|metadata_from|no_wait|rewrite|shard|show|watch)$/;
+  /^(allow_private|exclude|match|max_size|metadata|metadata_from|no_wait|rewrite|shard|show|watch)$/;
 
 /** Reads a sheet. Throws usage with the places of all rows that cannot be chunks. */
 export async function readKeyedSheet(flags: SheetFlags, context: Context): Promise<KeyedSheet> {
   const other = Object.entries(flags).find(([name, value]) => value && fileFlags.test(name));
   if (other)
     throw usage(`--${other[0].replaceAll("_", "-")} is about files and cannot be used with --rows`);
-  const path = flags.directory;
-  if (/\.(xlsx?|ods|numbers)$/i.test(path))
-    throw usage(`${path} is a workbook, which is not read`, "save the sheet as CSV (UTF-8)");
-  const file = await readRowFile(path, await readInput(path, context.host));
+  const { directory, include: [show, ...more] = [], options = {} } = flags;
+  if (more.length > 0 || (show === undefined && isAddress(directory)))
+    throw usage("--rows needs --include with the path of one sheet in the source");
+  const { path, bytes } =
+    show === undefined
+      ? { path: directory, bytes: await readInput(directory, context.host) }
+      : await readObject({ ...flags, show }, options, context);
+  const file = await sheetRows(path, bytes, context);
   // Spreadsheets save rows of empty cells.
   const used = file.rows.filter(({ values }) => Object.values(values).some(textOf));
   if (used.length === 0) throw usage(`${path} has no rows`);
@@ -54,8 +61,8 @@ export async function readKeyedSheet(flags: SheetFlags, context: Context): Promi
   const columns = columnsOf(head, flags, path);
   const rows = used.map((row) => keyedRow(row, columns));
   const byKey = groupBy(rows, ({ key }) => key);
-  const mistakes = rows.flatMap((row) => {
-    const problem = problemOf(row, columns, byKey.get(row.key)?.[0]);
+  const mistakes = rows.flatMap((row, at) => {
+    const problem = problemOf(row, columns, byKey.get(row.key)?.[0], used[at]?.values);
     return problem === undefined ? [] : [`${row.place}: ${problem}`];
   });
   if (mistakes.length > 0)
@@ -67,6 +74,35 @@ export async function readKeyedSheet(flags: SheetFlags, context: Context): Promi
   const doc_form = columns.answer === undefined ? "text_model" : "qa_model";
   const name = documentPath(basename(path), parsePrefix(flags.prefix));
   return { name, doc_form, hasIds: columns.id !== undefined, rows };
+}
+
+/** The rows of CSV, JSON Lines or a workbook, in which a value that is shown as another text is an Error. Throws usage. */
+async function sheetRows(
+  path: string,
+  bytes: Uint8Array,
+  { notice }: Context,
+): Promise<Pick<RowFile, "rows" | "columns">> {
+  if (/\.(xls|ods|numbers)$/i.test(path))
+    throw usage(`${path} is a workbook that is not read`, "save it as xlsx, or as CSV (UTF-8)");
+  if (!/\.xlsx$/i.test(path)) return readRowFile(path, bytes);
+  const { readWorkbook } = await import("../../../lib/formats/workbook.ts");
+  try {
+    const [sheet, ...others] = readWorkbook(bytes);
+    const [header, ...rows] = (sheet?.rows() ?? []).filter(({ cells }) => cells.size > 0);
+    if (others.length > 0) await notice(`${path}: only its first sheet is read: ${sheet?.name}`);
+    const columns = [...(header?.cells ?? [])].map(([at, { text }]) => [at, text.trim()] as const);
+    const read = rows.map(({ number: line, cells }, index) => {
+      const values = columns.map(([at, name]) => {
+        const { text, isShown } = cells.get(at) ?? { text: "", isShown: true };
+        return [name, isShown ? text.replaceAll("_x000D_", "\r") : new Error(text)];
+      });
+      return { number: index + 1, line, values: Object.fromEntries(values), raw: "" };
+    });
+    return { rows: read, columns: columns.map(([, name]) => name) };
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    throw usage(`${path} cannot be read: ${reasonOf(error)}`, "save it as CSV (UTF-8)");
+  }
 }
 
 /** The names of columns that `--map question=Frage,answer=Antwort` gives. Throws usage. */
@@ -99,6 +135,8 @@ function columnsOf(
   { map, id_column }: SheetFlags,
   path: string,
 ): SheetColumns {
+  const twice = head.find((name, at) => head.indexOf(name) !== at);
+  if (twice !== undefined) throw usage(`${path} has two columns ${JSON.stringify(twice)}`);
   const given = parseMap(map);
   const named = (column: string) =>
     head.find((each) => each.toLowerCase() === column.toLowerCase());
@@ -142,9 +180,15 @@ const MAX_CELL = 32_767;
 /** Why a row cannot be a chunk, or has the key of the first row with it. */
 function problemOf(
   row: KeyedRow,
-  { content, answer, id }: SheetColumns,
+  { content, answer, id, keywords }: SheetColumns,
   first: KeyedRow | undefined,
+  values: FileRow["values"] = {},
 ): string | undefined {
+  for (const column of [content, answer, keywords, id]) {
+    const value = column === undefined ? undefined : values[column];
+    if (value instanceof Error)
+      return `${column} is a date, an error or a number with a format: ${value.message}`;
+  }
   const cells = [
     [content, row.content],
     [answer, row.answer],

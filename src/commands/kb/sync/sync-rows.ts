@@ -36,7 +36,7 @@ export function requireRows({ rows, map, id_column }: Partial<SyncInput>): void 
 }
 
 /** Makes the chunks of the document of a sheet equal to its rows. Throws partial if a row is not there at the end. */
-async function* syncRows(flags: SyncInput, context: Context): AsyncGenerator<Change> {
+export async function* syncRows(flags: SyncInput, context: Context): AsyncGenerator<Change> {
   const { prune, dataset_id } = flags;
   maxDeletes(flags, 0); // throws for an invalid value
   const sheet = await readKeyedSheet(flags, context);

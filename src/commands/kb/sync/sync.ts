@@ -24,8 +24,11 @@ import {
 import type { SourceOptions, SourceObject } from "../sources/index.ts";
 import type { syncParams } from "./command.ts";
 
-/** The flags, and how documents are split (default: as the last one of them). */
-export type SyncInput = Input<typeof syncParams> & { readonly process_rule?: unknown };
+/** The flags, how documents are split (default: as the last one of them), and what a file says of the source. */
+export type SyncInput = Input<typeof syncParams> & {
+  readonly process_rule?: unknown;
+  readonly options?: SourceOptions;
+};
 
 /** The result of a file or document. */
 export interface SyncRow extends Change {
@@ -47,12 +50,9 @@ export async function* run(args: SyncInput, context: Context): AsyncGenerator<Sy
 }
 
 /** Syncs a directory or another source to a knowledge base, once or after every change. */
-export async function* syncDirectory(
-  args: SyncInput,
-  context: Context,
-  options: SourceOptions = { isPrivate: args.allow_private },
-): AsyncGenerator<SyncRow> {
-  const input = { ...args, prefix: parsePrefix(args.prefix) };
+export async function* syncDirectory(args: SyncInput, context: Context): AsyncGenerator<SyncRow> {
+  const { options = { isPrivate: args.allow_private } } = args;
+  const input = { ...args, options, prefix: parsePrefix(args.prefix) };
   maxDeletes(input, 0); // throws for an invalid value
   const shard = parseShard(input.shard, context.host.env);
   if (input.prune && shard && shard.index !== 1) {
@@ -60,7 +60,7 @@ export async function* syncDirectory(
   }
   if (input.watch && isAddress(input.directory)) throw usage("--watch works only for a directory");
   if (input.watch) yield* watchDirectory(input, shard, context);
-  else yield* syncOnce({ ...input, options }, shard, context);
+  else yield* syncOnce(input, shard, context);
 }
 
 async function* watchDirectory(input: SyncInput, shard: Shard | undefined, context: Context) {
@@ -109,7 +109,7 @@ const isTransient = ({ kind, info: { retryable } }: CliError, isFirst: boolean):
   kind === "partial" || (!isFirst && (kind === "network" || retryable === true));
 
 async function* syncOnce(
-  { options = {}, ...input }: SyncInput & { readonly options?: SourceOptions },
+  { options = {}, ...input }: SyncInput,
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
@@ -268,23 +268,31 @@ async function shownText(
   context: Context,
 ): Promise<string> {
   if (!context.options.dryRun) throw usage("--show requires --dry-run");
-  const { directory, prefix, show, allow_private } = input;
-  const from = await openSource(directory, context, { isPrivate: allow_private });
+  const { path, bytes } = await readObject(input, { isPrivate: input.allow_private }, context);
+  if (uploadKind(path) !== "text")
+    throw usage(`${input.show} is uploaded as it is`, "the server extracts its text");
+  const unfit = pointerProblem(bytes) ?? textProblem(bytes);
+  if (unfit) throw usage(`${input.show}: ${unfit.problem}`, contentFixes[unfit.finding]);
+  return decodeText(withoutMark(bytes)) ?? "";
+}
+
+/** Reads the file of a source that has this path, with or without the prefix. Throws not-found. */
+export async function readObject(
+  { directory, prefix, show, include, exclude }: PlanFlags & { readonly show: string },
+  options: SourceOptions,
+  context: Context,
+): Promise<{ readonly path: string; readonly bytes: Uint8Array }> {
+  const from = await openSource(directory, context, options);
   try {
-    const { entries } = await from.list(input);
+    const { entries } = await from.list({ include, exclude });
     const object = entries.find(
       (each): each is SourceObject =>
         each.kind === "file" &&
         [each.path, documentPath(each.path, prefix)].includes(documentPath(show, undefined)),
     );
     if (!object) throw notFound(`${from.label} has no file ${show}`);
-    if (uploadKind(object.path) !== "text")
-      throw usage(`${show} is uploaded as it is`, "the server extracts its text");
     await from.prepare?.([object]);
-    const bytes = (await from.get(object))?.bytes ?? new Uint8Array();
-    const unfit = pointerProblem(bytes) ?? textProblem(bytes);
-    if (unfit) throw usage(`${show}: ${unfit.problem}`, contentFixes[unfit.finding]);
-    return decodeText(withoutMark(bytes)) ?? "";
+    return { path: object.path, bytes: (await from.get(object))?.bytes ?? new Uint8Array() };
   } finally {
     await from.close?.();
   }

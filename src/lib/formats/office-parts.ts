@@ -1,5 +1,5 @@
 import { crc32, inflateRawSync } from "node:zlib";
-import { budget, UnreadableFile } from "./limits.ts";
+import { budget, UnreadableFile } from "./unreadable-file.ts";
 
 /** Start of the files of older Office versions, which are also the cover of encrypted ones. */
 const OLDER_OFFICE = Buffer.from("d0cf11e0", "hex");
