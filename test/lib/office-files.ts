@@ -20,10 +20,11 @@ export const paragraph = (text: string): string => `<w:p><w:r><w:t>${text}</w:t>
 
 const relations = `${schemas}/officeDocument/2006/relationships`;
 
-/** A spreadsheet: the XML of the rows of each sheet, by its name, and the XML of shared texts. */
+/** A spreadsheet: the XML of the rows of each sheet, by its name, the XML of shared texts, and of other parts. */
 export function xlsx(
   sheets: Readonly<Record<string, string>>,
   shared: readonly string[] = [],
+  more: Readonly<Record<string, string>> = {},
 ): Uint8Array {
   const names = Object.keys(sheets);
   // Parts are numbered against the order of the sheets: only the relations tell which is which.
@@ -48,5 +49,6 @@ export function xlsx(
         `${declaration}<worksheet ${main}><sheetData>${rows}</sheetData></worksheet>`,
       ]),
     ),
+    ...more,
   });
 }

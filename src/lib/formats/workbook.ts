@@ -72,7 +72,7 @@ function elementsOf(
 }
 
 /** A row of a sheet: its cells that are not empty, by their columns; of a formula, the last result. */
-export interface SheetRow {
+export interface WorkbookRow {
   readonly number: number;
   /** Of a date, an error or a number with a format, the sheet shows another text. */
   readonly cells: Map<number, { readonly text: string; readonly isShown: boolean }>;
@@ -82,8 +82,8 @@ function rowsOf(
   elements: readonly Element[],
   shared: readonly string[],
   plain: ReadonlySet<string | undefined>,
-): SheetRow[] {
-  const rows: SheetRow[] = [];
+): WorkbookRow[] {
+  const rows: WorkbookRow[] = [];
   let column = 0;
   for (const { name, attributes, text } of elements) {
     const { r: place, t: type = "n", s: style } = attributes;

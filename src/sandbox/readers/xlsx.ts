@@ -1,5 +1,5 @@
 import { readWorkbook } from "../../lib/formats/workbook.ts";
-import type { SheetRow } from "../../lib/formats/workbook.ts";
+import type { WorkbookRow } from "../../lib/formats/workbook.ts";
 
 /**
  * Reads a spreadsheet as servers do: a part for each row below the header of a sheet, `"name":"Ada";"age":"36"`
@@ -13,7 +13,7 @@ export function* readXlsx(bytes: Uint8Array): Generator<string> {
 const HEADER_ROWS = 10;
 
 /** The rows below the header, which is the first row with two cells, or else with any; columns without one are omitted. */
-function* textOfSheet(rows: readonly SheetRow[]): Generator<string> {
+function* textOfSheet(rows: readonly WorkbookRow[]): Generator<string> {
   const headers = rows
     .filter(({ number }) => number <= HEADER_ROWS)
     .map(({ number, cells }) => ({ number, titles: titlesOf(cells) }))
@@ -30,7 +30,7 @@ function* textOfSheet(rows: readonly SheetRow[]): Generator<string> {
   }
 }
 
-const titlesOf = (cells: SheetRow["cells"]) =>
+const titlesOf = (cells: WorkbookRow["cells"]) =>
   [...cells]
     .map(([column, { text }]) => [column, quotable(text)] as const)
     .filter(([, title]) => title !== "")

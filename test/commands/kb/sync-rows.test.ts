@@ -199,13 +199,6 @@ test.each([
   expect([ran.exit, writes(since)]).toEqual([2, []]);
 });
 
-test("a workbook is refused, and says what to do", async () => {
-  const ran = await kb("sync", "FAQ 1", join(home, "faq.xlsx"), "--rows");
-  expect(ran.err).toContain("faq.xlsx is a workbook, which is not read");
-  expect(ran.err).toContain("save the sheet as CSV (UTF-8)");
-  expect(ran.exit).toBe(2);
-});
-
 test("--map and --id-column need --rows, and a base of another form is refused", async () => {
   await write(head, ["a", "b"]);
   expect((await kb("sync", "FAQ 1", sheet, "--map", "question=a")).err).toContain("need --rows");

@@ -79,9 +79,11 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
 /** Throws usage for a search in no knowledge base, and for one in all that names one, before that is looked up. */
 async function oneOrAll({ input, resolved }: Filling): Promise<Record<string, unknown>> {
   const { dataset_id: kb, all = false, only } = input;
-  if (only && !all) throw usage("--only needs --all, and no other knowledge base");
-  if ((kb === undefined) === all) return resolved();
   const query = String(input["query"]);
+  const named = [only ?? []].flat().map(String);
+  const some = commandLine("kb search", [query], { all: true, only: named });
+  if (only && !all) throw usage("--only needs --all", some);
+  if ((kb === undefined) === all) return resolved();
   const one = commandLine("kb search", [String(kb ?? "KB"), query]);
   const inAll = commandLine("kb search", [kb ? `${String(kb)} ${query}` : query], { all: true });
   throw usage(

@@ -21,7 +21,7 @@ const comparedParams = {
     required,
     placeholder: "source",
   }),
-  rows: local.flag("Make each row of a CSV file one chunk"),
+  rows: local.flag("Make each row of a sheet (CSV, xlsx) one chunk"),
   map: local.text("Columns: question=Frage,answer=Antwort", { many: true }),
   id_column: local.text("Column that identifies the rows of --rows", { placeholder: "column" }),
   include: local.text("Only files that match, e.g. '**/*.md'", {
@@ -129,7 +129,7 @@ export const kbSyncRun = task({
     { ...changeResults, name: "path" },
     withNamePath("document_id", list("", "source:name action path note document_id:id")),
   ),
-  sends: [...syncRequests, listChunks, createKnowledgeBase],
+  sends: [...syncRequests, listChunks, createChunks, updateChunk, deleteChunk, createKnowledgeBase],
   effect: "writes",
   plans: true,
   confirms: true,

@@ -1,6 +1,5 @@
 import { join, dirname, resolve } from "node:path";
 import { CliError, usage, verdict } from "../../../errors.ts";
-import { isUnfinished } from "../../../host/host.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -16,7 +15,7 @@ import { requireNear } from "../../../host/safe-path.ts";
 import { shellQuote } from "../../../lib/command-line.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { isObject } from "../../../lib/json.ts";
-import { readInput, requireTrusted } from "../../task/files.ts";
+import { readInput, removeUnfinished, requireTrusted } from "../../task/files.ts";
 import { isAddress } from "../documents/index.ts";
 import type { SourceOptions } from "../sources/index.ts";
 
@@ -122,9 +121,7 @@ async function remember(past: readonly PastSync[], context: Context): Promise<vo
     await journal.append(past);
     const all = [...journal.entries, ...past];
     if (all.length < 2 * MAX_HISTORY) return;
-    for (const name of await files.list(directories.state))
-      if (name.startsWith("sync-history.") && isUnfinished(name))
-        await files.remove(join(directories.state, name)); // of a process that was killed
+    await removeUnfinished(directories.state, files, (each) => !each.startsWith(`${path}.`));
     const kept = all.slice(-MAX_HISTORY);
     await files.writeAtomic(path, kept.map((each) => `${JSON.stringify(each)}\n`).join(""), 0o600);
   } catch (error) {
@@ -198,7 +195,8 @@ async function readSourcesFile(
   for (const [name, entry] of Object.entries(sources)) {
     const problem = entryProblem(entry);
     if (problem !== undefined) throw wrong(`${name}: ${problem}`);
-    const { kb, source, rows, prefix = "" } = entry as SourceEntryOfFile;
+    const { kb, source, rows, map, id_column, prefix = "" } = entry as SourceEntryOfFile;
+    if (!rows && (map || id_column)) throw wrong(`${name}: map and id_column need rows: true`);
     if (isAddress(source) || rows) continue;
     const place = `${kb}\n${prefix}`;
     const other = places.get(place);

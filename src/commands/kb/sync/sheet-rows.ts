@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { readRowFile, rowPlace } from "../../../lib/formats/rows-file.ts";
-import type { FileRow, RowFile } from "../../../lib/formats/rows-file.ts";
+import type { FileRow } from "../../../lib/formats/rows-file.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -11,7 +11,7 @@ import { readInput } from "../../task/files.ts";
 import { isAddress } from "../documents/index.ts";
 import type { statusParams } from "./command.ts";
 import { documentPath, parsePrefix } from "./local-files.ts";
-import { readObject } from "./sync.ts";
+import { readSourceFile } from "./sync.ts";
 import type { SyncInput } from "./sync.ts";
 
 /** A row of a sheet, which is one chunk. */
@@ -52,7 +52,7 @@ export async function readKeyedSheet(flags: SheetFlags, context: Context): Promi
   const { path, bytes } =
     show === undefined
       ? { path: directory, bytes: await readInput(directory, context.host) }
-      : await readObject({ ...flags, show }, options, context);
+      : await readSourceFile({ ...flags, show }, options, context);
   const file = await sheetRows(path, bytes, context);
   // Spreadsheets save rows of empty cells.
   const used = file.rows.filter(({ values }) => Object.values(values).some(textOf));
@@ -77,11 +77,7 @@ export async function readKeyedSheet(flags: SheetFlags, context: Context): Promi
 }
 
 /** The rows of CSV, JSON Lines or a workbook, in which a value that is shown as another text is an Error. Throws usage. */
-async function sheetRows(
-  path: string,
-  bytes: Uint8Array,
-  { notice }: Context,
-): Promise<Pick<RowFile, "rows" | "columns">> {
+async function sheetRows(path: string, bytes: Uint8Array, { notice }: Context) {
   if (/\.(xls|ods|numbers)$/i.test(path))
     throw usage(`${path} is a workbook that is not read`, "save it as xlsx, or as CSV (UTF-8)");
   if (!/\.xlsx$/i.test(path)) return readRowFile(path, bytes);
@@ -91,6 +87,8 @@ async function sheetRows(
     const [header, ...rows] = (sheet?.rows() ?? []).filter(({ cells }) => cells.size > 0);
     if (others.length > 0) await notice(`${path}: only its first sheet is read: ${sheet?.name}`);
     const columns = [...(header?.cells ?? [])].map(([at, { text }]) => [at, text.trim()] as const);
+    const names = columns.map(([, name]) => name);
+    if (new Set(names).size < names.length) throw usage(`${path} has two columns of a name`);
     const read = rows.map(({ number: line, cells }, index) => {
       const values = columns.map(([at, name]) => {
         const { text, isShown } = cells.get(at) ?? { text: "", isShown: true };
@@ -98,7 +96,7 @@ async function sheetRows(
       });
       return { number: index + 1, line, values: Object.fromEntries(values), raw: "" };
     });
-    return { rows: read, columns: columns.map(([, name]) => name) };
+    return { rows: read, columns: names };
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw usage(`${path} cannot be read: ${reasonOf(error)}`, "save it as CSV (UTF-8)");
@@ -135,8 +133,6 @@ function columnsOf(
   { map, id_column }: SheetFlags,
   path: string,
 ): SheetColumns {
-  const twice = head.find((name, at) => head.indexOf(name) !== at);
-  if (twice !== undefined) throw usage(`${path} has two columns ${JSON.stringify(twice)}`);
   const given = parseMap(map);
   const named = (column: string) =>
     head.find((each) => each.toLowerCase() === column.toLowerCase());

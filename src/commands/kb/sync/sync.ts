@@ -268,7 +268,7 @@ async function shownText(
   context: Context,
 ): Promise<string> {
   if (!context.options.dryRun) throw usage("--show requires --dry-run");
-  const { path, bytes } = await readObject(input, { isPrivate: input.allow_private }, context);
+  const { path, bytes } = await readSourceFile(input, { isPrivate: input.allow_private }, context);
   if (uploadKind(path) !== "text")
     throw usage(`${input.show} is uploaded as it is`, "the server extracts its text");
   const unfit = pointerProblem(bytes) ?? textProblem(bytes);
@@ -277,7 +277,7 @@ async function shownText(
 }
 
 /** Reads the file of a source that has this path, with or without the prefix. Throws not-found. */
-export async function readObject(
+export async function readSourceFile(
   { directory, prefix, show, include, exclude }: PlanFlags & { readonly show: string },
   options: SourceOptions,
   context: Context,
