@@ -161,7 +161,7 @@ export interface Operations {
     },
     options?: RequestOptions,
   ): Promise<JsonObject & { readonly id: string }>;
-  /** Add documents from files, or replace the enabled ones with their names: `POST /datasets/{dataset_id}/document/create-by-file`. */
+  /** Add documents from files, or replace enabled ones with their names: `POST /datasets/{dataset_id}/document/create-by-file`. */
   createDocumentFromFile(
     input: {
       /** Knowledge base ID */
@@ -202,6 +202,8 @@ export interface Operations {
       readonly name: string;
       /** Content */
       readonly text: string;
+      /** Encoding of texts (default UTF-8) */
+      readonly encoding?: string;
       /** Indexing technique */
       readonly indexing_technique?: "high_quality" | "economy";
       /** Chunk structure */
@@ -1323,6 +1325,8 @@ export interface Operations {
       readonly name?: string;
       /** New content */
       readonly text?: string;
+      /** Encoding of texts (default UTF-8) */
+      readonly encoding?: string;
       /** Chunking rule */
       readonly process_rule?: unknown;
       /** Chunk structure */

@@ -19,12 +19,14 @@ const features: ProgramFeatures["features"] = [
     docWait: () => import("./kb/documents/indexing-status.ts"),
     docReplace: async () => ({ run: (await import("./kb/documents/contents.ts")).replace }),
     docRename: () => import("./kb/documents/rename.ts"),
+    docEdit: async () => ({ run: (await import("./kb/documents/rename.ts")).edit }),
     docDownload: async () => ({ run: (await import("./kb/documents/contents.ts")).download }),
     docCat: async () => ({ run: (await import("./kb/documents/contents.ts")).cat }),
   }),
   tasks("chunk", () => import("./kb/chunks/command.ts"), {
     chunkPreview: () => import("./kb/chunks/preview.ts"),
     chunkExport: async () => ({ run: (await import("./kb/chunks/sheet.ts")).exportChunks }),
+    chunkEdit: () => import("./kb/chunks/edit.ts"),
     chunkImport: () => import("./kb/chunks/import.ts"),
   }),
   tasks("metadata", () => import("./kb/metadata/command.ts"), {

@@ -5,6 +5,7 @@ import {
   dataset_id,
   docForms,
   document_id,
+  encodingParam,
   inData,
   namedFileParam,
   process_rule,
@@ -90,6 +91,7 @@ export const createDocumentByText = kbOperation({
     // The server truncates a longer name, so the document could not be found by it.
     name: body.text("Name", { required, length: [1, 200] }),
     text: body.text("Content", { required, orFile: true }),
+    encoding: encodingParam,
     indexing_technique: body.choice(indexingTechniques, "Indexing technique"),
     doc_form: body.choice(docForms, "Chunk structure", { serverDefault: "text_model" }),
     ...indexing,
@@ -109,7 +111,7 @@ export const createDocumentByFile = kbOperation({
   command: "kb doc upload <kb> <file...>",
   action: "upload document {file} to knowledge base {kb}",
   meant: ["add", "upload"],
-  summary: "Add documents from files, or replace the enabled ones with their names",
+  summary: "Add documents from files, or replace enabled ones with their names",
   knownErrors: [
     {
       message: "the file was rejected",
@@ -154,6 +156,7 @@ export const updateDocumentByText = kbOperation({
     document_id,
     name: body.text("New name, with new content", { length: [1, 255] }),
     text: body.text("New content", { orFile: true }),
+    encoding: encodingParam,
     ...reindexing,
   },
   // A name alone is rejected (server §9.4).

@@ -29,6 +29,14 @@ export const content_type = local.text("Media type (default: by file extension)"
   length: [1, 255],
 });
 
+/** Encoding of files with texts, by a label of the Encoding Standard. */
+export const encodingParam = local.text("Encoding of texts (default UTF-8)", {
+  placeholder: "name",
+});
+
+/** A file to send in place of what an editor makes. */
+export const editedFile = local.text("Send this file, such as one that an edit has kept");
+
 /** The server truncates longer names, so the document could not be found by the file name. */
 export const namedFileParam = { ...fileParam, length: [1, 200] } as const;
 

@@ -91,7 +91,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "@modelcontextprotocol/node": /^commands\/assistants\/http\.ts$/,
   fflate: /^sandbox\/knowledge\/documents\.ts$/,
   htmlparser2: /^(lib\/formats\/visit-markup|commands\/kb\/sources\/(page-list|charset))\.ts$/,
-  "@exodus/bytes/encoding.js": /^commands\/kb\/sources\/charset\.ts$/,
+  "@exodus/bytes/encoding.js": /^(lib\/formats\/encoding|commands\/kb\/sources\/charset)\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
 };
 

@@ -106,10 +106,10 @@ export function rowSources(each: string, { host, options: { globals } }: Session
   const line = sourcesOf(each === "-" ? withoutStdin(host) : host, globals);
   const naming = { file: each, allowed: globals.allowFiles ?? [] };
   const near =
-    <T>(read: (path: string) => Promise<T>) =>
-    async (path: string) => {
+    <T>(read: (path: string, encoding?: string) => Promise<T>) =>
+    async (path: string, encoding?: string) => {
       if (path !== "-") await requireNear(path, naming, host);
-      return read(path);
+      return read(path, encoding);
     };
   const cells: Sources = { ...line, text: near(line.text), file: near(line.file) };
   return { line, cells };

@@ -118,6 +118,10 @@ async function rowInput(
   { command, file, sources }: RowsToCheck,
 ): Promise<Values> {
   const input: Record<string, unknown> = { ...shared };
+  const given = (name: string) => {
+    const value = row.values[name] || shared[name];
+    return typeof value === "string" ? value : undefined;
+  };
   for (const [column, cell] of Object.entries(row.values)) {
     const target = targets.get(column);
     const place = `${file.name} ${rowPlace(row)}, column ${column}`;
@@ -127,7 +131,7 @@ async function rowInput(
       const label = labelOf(command, target.name, target.param);
       throw unreadable(place, `another column of this row also sets ${label}`);
     }
-    input[target.name] = await checkValue(place, target.param, text, sources.cells);
+    input[target.name] = await checkValue(place, target.param, text, { ...sources.cells, given });
   }
   return input;
 }

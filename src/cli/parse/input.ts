@@ -39,7 +39,7 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
   return {
     now: () => host.now(),
     timeZone: () => timeZoneFor(globals, host),
-    async text(path) {
+    async text(path, encoding) {
       let bytes: Uint8Array;
       if (path === "-") {
         takeStdin();
@@ -49,8 +49,10 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
           return throwUnreadable(path, error);
         });
       }
+      const { toUtf8 } = await import("../../lib/formats/encoding.ts");
+      const utf8 = await toUtf8(bytes, encoding, `${JSON.stringify(path)}: `);
       try {
-        return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+        return new TextDecoder("utf-8", { fatal: true }).decode(utf8);
       } catch {
         throw usage(
           `${JSON.stringify(path)} is not UTF-8 text`,

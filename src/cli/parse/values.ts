@@ -14,8 +14,8 @@ import { isFiniteNumber, isNumeric, compareNumbers, typedNumber } from "../../li
 
 /** Files, stdin and the clock, for checking values. */
 export interface Sources {
-  /** Text of a file (`-` for stdin). Throws usage if it cannot be read. */
-  text(path: string): Promise<string>;
+  /** Text of a file (`-` for stdin). Throws usage if it cannot be read, or not decoded. */
+  text(path: string, encoding?: string): Promise<string>;
   /** A file that exists and is not read yet (`-` for stdin). Throws usage otherwise. */
   file(path: string): Promise<FileInput>;
   /** What is at a path; null for stdin, and where that cannot be told. */
@@ -47,10 +47,11 @@ export async function checkValue(
     return values;
   }
   if (typeof typed === "boolean") return typed;
-  if (typeof typed === "object" && "file" in typed) {
-    return textValue(label, param, await sources.text(typed.file));
-  }
+  if (typeof typed === "object" && "file" in typed)
+    return textValue(label, param, await sources.text(typed.file, sources.given?.("encoding")));
   const text = Array.isArray(typed) ? typed.join(" ") : String(typed);
+  if (param.orFile && sources.given?.("encoding") !== undefined)
+    throw usage(`--encoding is about files: it cannot be used with ${label}`);
   return checks[param.kind](label, param, text, sources);
 }
 

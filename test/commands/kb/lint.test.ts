@@ -49,7 +49,13 @@ describe("a file", () => {
       "warning maybe-kind",
       "only servers with a special setting",
     ],
-    ["in UTF-16", "a.txt", bytes(0xff, 0xfe, 65, 0), "error encoding", "encoded as UTF-16 (LE)"],
+    [
+      "in half of UTF-16",
+      "a.txt",
+      bytes(0xff, 0xfe, 65),
+      "error unreadable",
+      "not valid utf-16le text",
+    ],
     [
       "in Latin-1",
       "a.csv",

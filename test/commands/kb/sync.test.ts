@@ -212,7 +212,7 @@ describe("selection of files", () => {
     [
       "bytes that are not text",
       { "a.txt": new Uint8Array([0xff, 0xfe, 0]) },
-      "failed\ta.txt\tencoded as UTF-16 (LE), not UTF-8: save it as UTF-8\t",
+      "failed\ta.txt\tnot valid utf-16le text\t",
     ],
   ])("%s is reported with exit code 10; other files are synced", async (_, tree, line) => {
     await write(dir, { ...tree, "b.md": "b" });

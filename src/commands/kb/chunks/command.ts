@@ -1,6 +1,7 @@
 import { newestServer } from "../../../lib/version.ts";
 import {
   createChunks,
+  getChunk,
   listChildChunks,
   listChunks,
   updateChunk,
@@ -8,7 +9,7 @@ import {
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
-import { dataset_id, processRuleShape, required } from "../../../operations/shared.ts";
+import { dataset_id, editedFile, processRuleShape, required } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 
 /** Which files of a directory a command reads. */
@@ -76,6 +77,25 @@ export const chunkPreview = task({
     "kb chunk preview handbook --like Handbook -o json",
     "kb chunk preview handbook --upload --server-version 1.14.2",
     "kb chunk preview handbook --rule rule.yaml --compare longer.yaml",
+  ],
+});
+
+export const chunkEditParams = { ...getChunk.params, from: editedFile };
+
+export const chunkEdit = task({
+  command: "kb chunk edit <kb> <doc> <chunk>",
+  action: "edit chunk {chunk}",
+  summary: "Edit content, answer and keywords of a chunk in VISUAL or EDITOR",
+  about: "They are shown as YAML. Changes and failures are treated as by `kb doc edit`.",
+  params: chunkEditParams,
+  returns: updateChunk.returns,
+  sends: [getChunk],
+  wraps: updateChunk,
+  effect: "writes",
+  exits: ["remote-failed"],
+  examples: [
+    "kb chunk edit Handbook leave.md $CHUNK",
+    "EDITOR=nano kb chunk edit FAQ 1.csv $CHUNK",
   ],
 });
 

@@ -11,6 +11,7 @@ import { readServer } from "../../task/read-server.ts";
 import {
   extensionOf,
   pointerProblem,
+  recoded,
   textKinds,
   textProblem,
   walkFiles,
@@ -121,9 +122,10 @@ async function textOf(entry: FoundFile | Obstacle, isUpload: boolean, { host }: 
     return { skipped: `only ${kinds} are indexed as they are; servers extract the text of others` };
   }
   try {
-    const bytes = await (path === "-"
+    const stored = await (path === "-"
       ? bytesOf(host.stdin.bytes())
       : host.files.read(entry.location));
+    const bytes = isUpload ? stored : await recoded(path, stored);
     const unfit = pointerProblem(bytes) ?? textProblem(bytes);
     if (unfit && !(isUpload && unfit.finding === "nul"))
       return { skipped: unfit.problem, isUnreadable: true };

@@ -24,7 +24,13 @@ import {
   record,
   withNamePath,
 } from "../../../operations/operation.ts";
-import { dataset_id, document_id, namedFileParam, required } from "../../../operations/shared.ts";
+import {
+  dataset_id,
+  document_id,
+  editedFile,
+  namedFileParam,
+  required,
+} from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 
 export const listParams = {
@@ -134,6 +140,22 @@ export const docRename = task({
     "kb doc rename Handbook leave.md holidays.md",
     "kb doc rename Handbook --each names.csv --yes",
   ],
+});
+
+export const docEditParams = { dataset_id, document_id, from: editedFile };
+
+export const docEdit = task({
+  command: "kb doc edit <kb> <doc>",
+  action: "edit document {kb}/{doc}",
+  summary: "Edit the text of a document in VISUAL or EDITOR and reindex it",
+  about:
+    "Sends nothing if the text is the same, or was changed on the server meanwhile. Unless all goes well,\nthe file with the text is kept and named. Chunks changed by hand are lost: they are named before.",
+  params: docEditParams,
+  returns: getDocument.returns,
+  sends: [getDocument, listChunks, downloadDocumentsZip, replaceDocument, updateDocumentByFile],
+  wraps: updateDocumentByText,
+  effect: "writes",
+  examples: ["kb doc edit Handbook leave.md", "EDITOR='code --wait' kb doc edit Handbook leave.md"],
 });
 
 export const downloadParams = {

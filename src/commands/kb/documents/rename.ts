@@ -4,12 +4,16 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
 import { countCharacters, counted, decodeText } from "../../../lib/text.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context, RowWork } from "../../task/command-spec.ts";
+import { editText } from "../../task/edit-text.ts";
+import type { Edited } from "../../task/edit-text.ts";
+import type { docEditParams } from "./command.ts";
 import { contentOf, replaceFile } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
 import { syncFields } from "./state.ts";
-import { confirmLosses, lossesOf } from "./losses.ts";
+import { confirmLosses, lossesOf, nameLosses } from "./losses.ts";
 import { incomplete, verifiedRename } from "./verify-rename.ts";
 import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
 
@@ -136,8 +140,8 @@ function requireFile({ data_source_type, created_from }: DocumentDetail): void {
   throw unsupported(`a document from ${origin} has no file that could be sent under another name`);
 }
 
-const unsupported = (message: string) =>
-  new CliError("unsupported", message, { sideEffect: "none" });
+const unsupported = (message: string, hint?: string) =>
+  new CliError("unsupported", message, { sideEffect: "none", hint });
 
 /** The extension of the stored file: `txt` for every document that was created from text. */
 const extensionOf = ({ data_source_info }: DocumentDetail): string =>
@@ -165,7 +169,8 @@ async function finishRename(checked: Rename, context: Context): Promise<RenamedD
   if (!isRenamed && rename.losses.join() !== checked.losses.join())
     throw refused("its chunks were changed meanwhile", "run the same command again");
   if (!isRenamed) requireAvailable(before, input);
-  const sent = isRenamed ? undefined : await sendRename(rename, context);
+  const content = isRenamed ? undefined : await readBytes(input.dataset_id, before, context);
+  const sent = content && (await sendContent(rename, content, context));
   const after = sent ? await verifiedRename(rename, sent, context).catch(throwApplied) : before;
   const indexing_status = no_wait
     ? requireField(after.indexing_status, "indexing_status")
@@ -181,11 +186,11 @@ function throwApplied(error: unknown): never {
 }
 
 /** Sends name and content together. */
-async function sendRename(
+async function sendContent(
   { input: { dataset_id, document_id, name }, before }: Rename,
+  bytes: Uint8Array,
   context: Context,
 ): Promise<SentContent> {
-  const bytes = await readBytes(dataset_id, before, context);
   const shared = {
     dataset_id,
     document_id,
@@ -207,6 +212,38 @@ async function sendRename(
     const isUnknown = error instanceof CliError && error.info.sideEffect === "unknown";
     throw isUnknown ? error.with({ hint: "run the same command again to continue" }) : error;
   }
+}
+
+/** Edits the text of a document; it is sent as it was made, as a text or as a file. */
+export async function* edit(
+  { from, ...place }: Input<typeof docEditParams>,
+  context: Context,
+): AsyncGenerator<DocumentDetail> {
+  const args = [place.dataset_id, place.document_id];
+  const readDocument = () => context.api.call(getDocument, place);
+  const before = await readDocument();
+  const input = { ...place, name: requireField(before.name, "name") };
+  requireAvailable(before, input);
+  requireFile(before);
+  const edited: Edited<DocumentDetail> = {
+    line: ["kb doc edit", args, from],
+    instead: commandLine("kb doc update", args, { "text-file": "FILE" }),
+    name: input.name,
+    async read() {
+      await nameLosses(place.dataset_id, [place.document_id], context);
+      const text = decodeText(await readBytes(place.dataset_id, await readDocument(), context));
+      if (text !== undefined && !text.startsWith("%PDF-")) return text;
+      throw unsupported(
+        `the text of ${input.name} cannot be read`,
+        `its chunks can be edited; to see them: ${commandLine("kb chunk list", args)}`,
+      );
+    },
+    async send(text) {
+      await sendContent({ input, before, losses: [] }, Buffer.from(text), context);
+      return readDocument();
+    },
+  };
+  yield* editText(edited, context);
 }
 
 /** The bytes of a document, from a ZIP: a link truncates texts (server §9.7). */

@@ -1,11 +1,12 @@
 import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
-import { required } from "../../../operations/shared.ts";
+import { encodingParam, required } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 import { fileFilter, ruleFlags } from "../chunks/index.ts";
 
 export const lintParams = {
   directory: local.text("Directory with the files", { required, placeholder: "dir" }),
   ...fileFilter,
+  encoding: encodingParam,
   max_size: local.text("Maximum file size (default 15MiB for uploads, none for text)", {
     placeholder: "size",
   }),

@@ -1,6 +1,7 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { usage, verdict } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import { encodingName } from "../../../lib/formats/encoding.ts";
 import { formatBytes, parseBytes } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import {
@@ -15,6 +16,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import {
   obstacle,
+  recoded,
   uploadKind,
   walkFiles,
   binaryKinds,
@@ -31,6 +33,7 @@ import type { FoundFile, Obstacle } from "../sources/index.ts";
 import { splittingFor, unmatchedSeparators, previewText } from "../chunks/index.ts";
 import type { Splitting } from "../chunks/index.ts";
 import type { lintParams } from "./command.ts";
+import { proposedEncoding } from "./propose-encoding.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 
 interface LintRow extends LintProblem {
@@ -60,8 +63,10 @@ export async function* run(
     if (context.host.signal.aborted) throw context.abortError();
     if (entry.kind !== "excluded") entries.push(entry);
   }
+  if (input.encoding !== undefined) await encodingName(input.encoding);
   const splitting = await splittingFor(input, context);
-  const check = (entry: FoundFile | Obstacle) => checkEntry(entry, { limit, splitting }, context);
+  const reading = { ...splitting, limit, encoding: input.encoding };
+  const check = (entry: FoundFile | Obstacle) => checkEntry(entry, reading, context);
   const names = new Map<string, string>();
   const contents = new Map<string, string>();
   const rows: LintRow[] = unmatchedSeparators(splitting.rule).map((separator) => ({
@@ -100,9 +105,13 @@ interface CheckedEntry {
   readonly hash?: string;
 }
 
+type Reading = Splitting &
+  Record<"limit", number | undefined> &
+  Pick<Input<typeof lintParams>, "encoding">;
+
 async function checkEntry(
   entry: FoundFile | Obstacle,
-  { limit, splitting }: { readonly limit: number | undefined; readonly splitting: Splitting },
+  { limit, encoding, ...splitting }: Reading,
   context: Context,
 ): Promise<CheckedEntry> {
   if (entry.kind !== "file") return { entry, problems: [found(entry.kind, entry.problem)] };
@@ -113,7 +122,7 @@ async function checkEntry(
     const size = (await files.stat(entry.location))?.size ?? 0;
     if (context.host.signal.aborted) throw context.abortError();
     if (size > maxBytes) return { entry, problems: [sizeProblem(size, maxBytes)] };
-    bytes = await files.read(entry.location);
+    bytes = await recoded(entry.path, await files.read(entry.location), encoding);
   } catch (error) {
     if (context.host.signal.aborted) throw context.abortError(); // the file may be readable
     const { problem } = obstacle("unreadable", entry.path, error);
@@ -265,7 +274,13 @@ async function contentProblems(
     return [found("wrong-kind", `the content is not that of .${extension}${but}`)];
   }
   if (signature) return [found("binary", `the content is ${signature[1]}, not text`)];
-  return textProblems(extension, bytes, splitting);
+  const problems = await textProblems(extension, bytes, splitting);
+  const [first = empty] = problems;
+  if (!["encoding", "binary"].includes(first.finding)) return problems;
+  const name = await proposedEncoding(bytes);
+  return name === undefined
+    ? problems
+    : [{ ...first, fix: `it reads as ${name}: --encoding ${name}` }];
 }
 
 const empty = found("empty", "the file has no text");

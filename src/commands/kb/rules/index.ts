@@ -58,6 +58,7 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
     beforeSend,
     fill: async (filling) => (await documents()).fillUpdated(filling),
   },
+  "kb doc edit": { next },
   "kb doc replace": {
     next,
     checkPaths: async (...args) => (await documents()).rejectUnfit(...args),

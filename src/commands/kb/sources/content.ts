@@ -1,3 +1,4 @@
+import { toUtf8 } from "../../../lib/formats/encoding.ts";
 import { decodeUtf8 } from "../../../lib/text.ts";
 
 /** Text files: their content is what is indexed. */
@@ -35,12 +36,21 @@ export function uploadKind(path: string): "text" | "file" | undefined {
     : undefined;
 }
 
+/**
+ * The content of a file with its text as UTF-8; uploaded texts only where the encoding is given. Pages say theirs, and
+ * other files are no plain text. Throws usage.
+ */
+export const recoded = async (path: string, bytes: Uint8Array, encoding?: string) =>
+  uploadKind(path) === "text" || (encoding !== undefined && /\.(csv|vtt|properties)$/i.test(path))
+    ? toUtf8(bytes, encoding)
+    : bytes;
+
 /** What to do about a content that cannot be that of a document. */
 export const contentFixes = {
   pointer:
     "fetch the content with git lfs pull or git annex get and sync that checkout, or exclude it",
   binary: "correct the extension, or exclude it",
-  encoding: "save it as UTF-8",
+  encoding: "its encoding is unknown: name it with --encoding, or save it as UTF-8",
   nul: "remove the character",
 } as const;
 
@@ -81,12 +91,10 @@ export function textProblem(bytes: Uint8Array): ContentProblem | undefined {
   return { finding: "nul", problem };
 }
 
-/** The encoding with more than one byte for each character, by its byte order mark or by the NULs of its ASCII. */
+/** The encoding with more than one byte for each character, by the mark of UTF-32 or by the NULs of its ASCII. */
 function wideName(bytes: Uint8Array): string | undefined {
   const start = Buffer.from(bytes.subarray(0, 4)).toString("hex");
   if (start === "fffe0000" || start === "0000feff") return "UTF-32";
-  if (start.startsWith("fffe")) return "UTF-16 (LE)";
-  if (start.startsWith("feff")) return "UTF-16 (BE)";
   return /^(00[1-7].|[1-7].00){2}$/.test(start) ? "UTF-16 without a byte order mark" : undefined;
 }
 

@@ -8,6 +8,7 @@ export {
   uploadKind,
   contentFixes,
   pointerProblem,
+  recoded,
   textProblem,
 } from "./content.ts";
 export { openSource } from "./open.ts";

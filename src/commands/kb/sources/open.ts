@@ -1,5 +1,6 @@
 import { usage } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
+import { encodingName } from "../../../lib/formats/encoding.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { documentNames } from "../snapshot/index.ts";
 import type { Source, SourceOptions } from "./source.ts";
@@ -14,6 +15,10 @@ export async function openSource(
   context: Context,
   options: SourceOptions = {},
 ): Promise<Source> {
+  const { encoding } = options;
+  if (encoding !== undefined) await encodingName(encoding);
+  if (encoding !== undefined && /^(exec:|web\+)|\.(jsonl|ndjson)$/i.test(address))
+    throw usage("--encoding is for files; programs and collections have UTF-8, pages say theirs");
   const [, scheme = "", rest = ""] = /^(exec|git\+\w+|rclone|web\+\w+):(.*)$/s.exec(address) ?? [];
   if (/^\w+:\/\/[^/]*:[^/]*@/.test(address.replace(/^\w+\+/, "")))
     throw usage(

@@ -99,6 +99,8 @@ export interface SourceOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Value of the header Authorization. */
   readonly authorization?: string | undefined;
+  /** Encoding of its texts (default UTF-8). */
+  readonly encoding?: string | undefined;
   /** May the name of a host lead to a private address? */
   readonly isPrivate?: boolean | undefined;
 }

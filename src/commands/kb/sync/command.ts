@@ -10,7 +10,7 @@ import {
 import { downloadDocumentsZip, listDocuments } from "../../../operations/documents.ts";
 import { createKnowledgeBase, getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
-import { dataset_id, required } from "../../../operations/shared.ts";
+import { dataset_id, encodingParam, required } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 import { changeResults, syncRequests, transferFlags } from "../changes/index.ts";
 
@@ -40,6 +40,7 @@ const comparedParams = {
   }),
   adopt: local.flag("Take over documents that have the name of a file"),
   checksum: local.flag("Read every file, also with a known fingerprint"),
+  encoding: encodingParam,
   max_size: local.text("Skip larger files, e.g. 5MB", { placeholder: "size" }),
   allow_private: local.flag("Let the name of a site lead to a private address"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
@@ -84,7 +85,7 @@ export const kbSync = task({
   meant: ["push", "watch"],
   summary: "Sync a directory or another source to a knowledge base",
   about:
-    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis in document metadata (kb_path …), so any machine can continue. Changes of the server are overwritten.\nA document of a name that no sync of this source has made is a conflict unless its content is the same.\n--rewrite asks before it drops chunks edited by hand.\n\nTexts are sent, other files uploaded, with U+2215 for / in their names. --prune keeps documents of\nexcluded or unreadable files; of shards, only 1 can --prune.\n\nWith --rows, chunks are rows of a sheet: question and answer, or content, and keywords. With\n--id-column, edits on the server are conflicts.",
+    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis in document metadata (kb_path …), so any machine can continue. Changes of the server are overwritten.\nA document of a name that no sync of this source has made is a conflict unless its content is the same.\n--rewrite asks before it drops chunks edited by hand.\n\nTexts are sent, other files uploaded, with U+2215 for / in their names. --prune keeps documents of\nexcluded or unreadable files; of shards, only 1 can --prune.\n\nWith --rows, each row of a sheet is a chunk: question and answer, or content.",
   parallel: true,
   params: syncParams,
   output({ watch, show, rows }) {

@@ -9,6 +9,7 @@ import type { DocumentState, FieldValue } from "../documents/index.ts";
 import {
   contentFixes,
   pointerProblem,
+  recoded,
   SameObject,
   textProblem,
   uploadKind,
@@ -47,6 +48,7 @@ export interface FileReading {
   /** Put before each path, with `/`, so that several directories can share a knowledge base. */
   readonly prefix?: string | undefined;
   readonly withFrontMatter: boolean;
+  readonly encoding?: string | undefined;
   /** Most bytes of a file. */
   readonly maxSize?: number | undefined;
   /** The documents that this source may know to be unchanged, by the path of their file. */
@@ -88,20 +90,23 @@ export async function readLocalFile(
   const unchanged = known && { ...file, hash: known.hash, fingerprint: known.mark };
   if (unchanged && isUnchanged(entry, reading)) return unchanged;
   let content: Content | undefined;
+  let bytes: Uint8Array = new Uint8Array();
   try {
     content = await from.get(entry, known?.fingerprint);
+    if (content) bytes = await recoded(path, content.bytes, reading.encoding);
   } catch (error) {
     if (error instanceof CliError && isFatal(error)) throw error;
     const kind = error instanceof SameObject ? ({ kind: "same" } as const) : {};
     return { path, problem: reasonOf(error), ...kind };
   }
   if (!content) return unchanged ?? { path, problem: "the source has no content for it" };
-  const { bytes, fingerprint = entry.fingerprint } = content;
-  if (bytes.length > maxSize) return { path, problem: tooLarge };
+  const { bytes: stored, fingerprint = entry.fingerprint } = content;
+  if (stored.length > maxSize) return { path, problem: tooLarge };
   const sent = kind === "text" ? withoutMark(bytes) : bytes;
   const checked = await checkedText(path, sent, reading.withFrontMatter);
   if ("problem" in checked) return checked;
-  const read = entry.location === undefined ? await spool?.put(bytes) : undefined;
+  const isFile = entry.location !== undefined && bytes === stored;
+  const read = isFile ? undefined : await spool?.put(bytes);
   return {
     ...file,
     hash: sha256(sent),
@@ -149,16 +154,19 @@ const READING = 2;
 const fingerprintMark = (
   fingerprint: string,
   size: number | undefined,
-  { withFrontMatter }: FileReading,
-): string => `${wayOf(withFrontMatter)}:${size ?? ""}:${fingerprint}`;
+  reading: FileReading,
+): string => `${wayOf(reading)}:${size ?? ""}:${fingerprint}`;
 
-const wayOf = (withFrontMatter: boolean): string => `${READING}${withFrontMatter ? "f" : ""}`;
+type Way = Pick<FileReading, "withFrontMatter" | "encoding">;
+
+const wayOf = ({ withFrontMatter, encoding = "" }: Way): string =>
+  `${READING}${withFrontMatter ? "f" : ""}${encoding.replace(/\W/g, "_")}`;
 
 /** The documents of a source that have a content of it and its fingerprint, by the path of their file. */
 export const syncedDocuments = (
   documents: readonly DocumentState[],
   source: string,
-  withFrontMatter: boolean,
+  reading: Way,
 ): ReadonlyMap<string, SyncedDocument> =>
   new Map(
     documents.flatMap((document): (readonly [string, SyncedDocument])[] => {
@@ -168,7 +176,7 @@ export const syncedDocuments = (
       const isIndexed = /^[0-9a-f]{64}$/.test(String(content)); // not "pending:…"
       const isOwn = of === source && isKnownToHold(document, { hash: String(content) });
       const isValid = isOwn && isIndexed && document.indexing_status !== "error";
-      if (!isValid || given === undefined || way !== wayOf(withFrontMatter)) return [];
+      if (!isValid || given === undefined || way !== wayOf(reading)) return [];
       return [[String(at), { hash: String(content), fingerprint: given, mark: String(mark) }]];
     }),
   );

@@ -44,11 +44,11 @@ type OpenSync = Awaited<ReturnType<typeof openSync>>;
 
 /** Opens the source of a sync and its journal; `close` ends both. */
 export async function openSync(
-  { dataset_id, directory, prefix }: PlanFlags,
+  { dataset_id, directory, prefix, encoding }: PlanFlags,
   options: SourceOptions,
   context: Context,
 ) {
-  const from = await openSource(directory, context, options);
+  const from = await openSource(directory, context, { ...options, encoding });
   const source = markOf(from, prefix);
   const spool = newSpool(context);
   const journal = await openSyncJournal(dataset_id, source, context);
@@ -124,10 +124,10 @@ async function readBoth(
   if (prune && (!isReadable || (isEmpty && problem === undefined)))
     throw usage(`no readable files in ${from.label}; refusing to --prune everything`);
   const state = await readKbState(dataset_id, context);
-  const withFrontMatter = flags.metadata_from !== undefined;
+  const way = { withFrontMatter: flags.metadata_from !== undefined, encoding: flags.encoding };
   const isKnown = from.address !== undefined && !flags.checksum;
-  const synced = isKnown ? syncedDocuments(state.documents, source, withFrontMatter) : undefined;
-  const reading = { from, prefix, maxSize, withFrontMatter, synced, spool };
+  const synced = isKnown ? syncedDocuments(state.documents, source, way) : undefined;
+  const reading = { from, prefix, maxSize, ...way, synced, spool };
   const inShard = entries
     .filter((entry) => entry.kind !== "excluded")
     .filter(({ path }) => isInShard(documentPath(path, prefix), shard));

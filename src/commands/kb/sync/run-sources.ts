@@ -13,6 +13,7 @@ import { problemIn } from "../../../api/response.ts";
 import { runKeyCommand } from "../../../config/stored-keys.ts";
 import { requireNear } from "../../../host/safe-path.ts";
 import { shellQuote } from "../../../lib/command-line.ts";
+import { encodingName } from "../../../lib/formats/encoding.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { isObject } from "../../../lib/json.ts";
 import { readInput, removeUnfinished, requireTrusted } from "../../task/files.ts";
@@ -171,6 +172,7 @@ const entryFields = {
   "adopt?": "flag",
   "max_delete?": "scalar",
   "max_size?": "text",
+  "encoding?": "text",
   "metadata?": { "*": "scalar" },
   "metadata_from?": "=front-matter",
   "allow_private?": "flag",
@@ -238,7 +240,8 @@ async function openedEntry(
   context: Context,
 ): Promise<{ readonly address: string; readonly options: SourceOptions }> {
   const { host, options } = context;
-  const { source, authorization, env = {}, allow_private } = entry;
+  const { source, authorization, env = {}, allow_private, encoding } = entry;
+  if (encoding !== undefined) await encodingName(encoding);
   const cwd = dirname(resolve(host.cwd, path));
   const commands = [...Object.values(env), ...(authorization ? [authorization] : [])].flatMap(
     (each) => ("command" in each ? [each.command] : []),

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
+import { toUtf8 } from "../../../lib/formats/encoding.ts";
 import { readRowFile, rowPlace } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
@@ -46,14 +47,14 @@ export async function readKeyedSheet(flags: SheetFlags, context: Context): Promi
   const other = Object.entries(flags).find(([name, value]) => value && fileFlags.test(name));
   if (other)
     throw usage(`--${other[0].replaceAll("_", "-")} is about files and cannot be used with --rows`);
-  const { directory, include: [show, ...more] = [], options = {} } = flags;
+  const { directory, encoding, include: [show, ...more] = [], options = {} } = flags;
   if (more.length > 0 || (show === undefined && isAddress(directory)))
     throw usage("--rows needs --include with the path of one sheet in the source");
   const { path, bytes } =
     show === undefined
       ? { path: directory, bytes: await readInput(directory, context.host) }
       : await readSourceFile({ ...flags, show }, options, context);
-  const file = await sheetRows(path, bytes, context);
+  const file = await sheetRows({ path, bytes, encoding }, context);
   // Spreadsheets save rows of empty cells.
   const used = file.rows.filter(({ values }) => Object.values(values).some(textOf));
   if (used.length === 0) throw usage(`${path} has no rows`);
@@ -76,11 +77,17 @@ export async function readKeyedSheet(flags: SheetFlags, context: Context): Promi
   return { name, doc_form, hasIds: columns.id !== undefined, rows };
 }
 
+interface SheetBytes {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+  readonly encoding: string | undefined;
+}
+
 /** The rows of CSV, JSON Lines or a workbook, in which a value that is shown as another text is an Error. Throws usage. */
-async function sheetRows(path: string, bytes: Uint8Array, { notice }: Context) {
+async function sheetRows({ path, bytes, encoding }: SheetBytes, { notice }: Context) {
   if (/\.(xls|ods|numbers)$/i.test(path))
     throw usage(`${path} is a workbook that is not read`, "save it as xlsx, or as CSV (UTF-8)");
-  if (!/\.xlsx$/i.test(path)) return readRowFile(path, bytes);
+  if (!/\.xlsx$/i.test(path)) return readRowFile(path, await toUtf8(bytes, encoding, `${path}: `));
   const { readWorkbook } = await import("../../../lib/formats/workbook.ts");
   try {
     const [sheet, ...others] = readWorkbook(bytes);

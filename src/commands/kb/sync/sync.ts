@@ -19,6 +19,7 @@ import {
   contentFixes,
   openSource,
   pointerProblem,
+  recoded,
   textProblem,
 } from "../sources/index.ts";
 import type { SourceOptions, SourceObject } from "../sources/index.ts";
@@ -174,6 +175,7 @@ export const adoptLine = ({ dataset_id, directory, ...flags }: SyncInput): strin
     prefix: flags.prefix,
     ...(flags.prune && { prune: true }),
     adopt: true,
+    encoding: flags.encoding,
     "metadata-from": flags.metadata_from,
     metadata: flags.metadata,
     match: flags.match,
@@ -268,21 +270,27 @@ async function shownText(
   context: Context,
 ): Promise<string> {
   if (!context.options.dryRun) throw usage("--show requires --dry-run");
-  const { path, bytes } = await readSourceFile(input, { isPrivate: input.allow_private }, context);
+  const { show, encoding, allow_private } = input;
+  const { path, bytes: stored } = await readSourceFile(
+    input,
+    { isPrivate: allow_private },
+    context,
+  );
   if (uploadKind(path) !== "text")
-    throw usage(`${input.show} is uploaded as it is`, "the server extracts its text");
+    throw usage(`${show} is uploaded as it is`, "the server extracts its text");
+  const bytes = await recoded(path, stored, encoding);
   const unfit = pointerProblem(bytes) ?? textProblem(bytes);
-  if (unfit) throw usage(`${input.show}: ${unfit.problem}`, contentFixes[unfit.finding]);
+  if (unfit) throw usage(`${show}: ${unfit.problem}`, contentFixes[unfit.finding]);
   return decodeText(withoutMark(bytes)) ?? "";
 }
 
-/** Reads the file of a source that has this path, with or without the prefix. Throws not-found. */
+/** Reads the file of a source that has this path, with or without the prefix, as it is stored. Throws not-found. */
 export async function readSourceFile(
-  { directory, prefix, show, include, exclude }: PlanFlags & { readonly show: string },
+  { directory, prefix, show, include, exclude, encoding }: PlanFlags & { readonly show: string },
   options: SourceOptions,
   context: Context,
 ): Promise<{ readonly path: string; readonly bytes: Uint8Array }> {
-  const from = await openSource(directory, context, options);
+  const from = await openSource(directory, context, { ...options, encoding });
   try {
     const { entries } = await from.list({ include, exclude });
     const object = entries.find(
