@@ -202,8 +202,6 @@ export interface Operations {
       readonly name: string;
       /** Content */
       readonly text: string;
-      /** Encoding of texts (default UTF-8) */
-      readonly encoding?: string;
       /** Indexing technique */
       readonly indexing_technique?: "high_quality" | "economy";
       /** Chunk structure */
@@ -1325,8 +1323,6 @@ export interface Operations {
       readonly name?: string;
       /** New content */
       readonly text?: string;
-      /** Encoding of texts (default UTF-8) */
-      readonly encoding?: string;
       /** Chunking rule */
       readonly process_rule?: unknown;
       /** Chunk structure */

@@ -64,7 +64,7 @@ function resultType({ returns }: AnyOperation): string {
 /** The method of a row; constant fields of several rows of one operation choose among them. */
 function method(row: AnyOperation, siblings: readonly AnyOperation[]): string {
   const fixed = siblings.length > 1 ? Object.entries(row.fixed ?? {}) : [];
-  const params = Object.entries(row.params);
+  const params = Object.entries(row.params).filter(([, param]) => !param.isAboutFiles);
   const lines = [
     ...fixed.map(([name, value]) => `    readonly ${name}: ${JSON.stringify(value)};`),
     ...params.map(paramLine),

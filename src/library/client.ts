@@ -13,6 +13,7 @@ import { bytePieces } from "../lib/collect.ts";
 import { baseUrlOf } from "../config/profiles.ts";
 import { usage } from "../errors.ts";
 import { clientHost } from "../host/client-host.ts";
+import { own } from "../lib/json.ts";
 import { checkKey, mayOpen } from "../lib/api-key.ts";
 import { operations } from "../operations/index.ts";
 import { isList } from "../operations/operation.ts";
@@ -182,7 +183,9 @@ function checkedCall(id: string, rows: readonly AnyOperation[], input: Values) {
   const values = Object.fromEntries(
     Object.entries(input).filter(([name]) => !fixed.includes(name)),
   );
-  const unknown = Object.keys(values).find((name) => !Object.hasOwn(row.params, name));
+  const unknown = Object.keys(values).find(
+    (name) => own(row.params, name)?.isAboutFiles ?? !Object.hasOwn(row.params, name),
+  );
   if (unknown !== undefined) throw usage(`${id} has no parameter ${JSON.stringify(unknown)}`);
   const missing = Object.entries(row.params).find(
     ([name, param]) => (param.required ?? param.in === "path") && values[name] === undefined,

@@ -79,6 +79,8 @@ interface ParamOptions {
   readonly meant?: readonly string[];
   /** Adds a flag `--<name>-file PATH` that reads the text from a file, `-` for stdin. */
   readonly orFile?: true;
+  /** It is about files that the command line reads: the library and tools of agents do not have it. */
+  readonly isAboutFiles?: true;
 }
 
 export interface Param extends ParamOptions {

@@ -32,10 +32,13 @@ export const content_type = local.text("Media type (default: by file extension)"
 /** Encoding of files with texts, by a label of the Encoding Standard. */
 export const encodingParam = local.text("Encoding of texts (default UTF-8)", {
   placeholder: "name",
+  isAboutFiles: true,
 });
 
 /** A file to send in place of what an editor makes. */
-export const editedFile = local.text("Send this file, such as one that an edit has kept");
+export const editedFile = local.text("Send this file, such as one that an edit has kept", {
+  isAboutFiles: true,
+});
 
 /** The server truncates longer names, so the document could not be found by the file name. */
 export const namedFileParam = { ...fileParam, length: [1, 200] } as const;

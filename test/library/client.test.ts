@@ -109,6 +109,12 @@ test.each<[what: string, method: string, input: object, message: string]>([
     {},
     'createKnowledgeTag needs the parameter "name"',
   ],
+  [
+    "one about files",
+    "createDocumentFromText",
+    { dataset_id: "a", name: "a", text: "a", encoding: "gbk" },
+    'createDocumentFromText has no parameter "encoding"',
+  ],
   ["that of a list", "listDatasets", { nam: "a" }, 'listDatasets has no parameter "nam"'],
   [
     "no mode",

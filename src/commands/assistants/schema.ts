@@ -66,8 +66,8 @@ export const objectSchema = (
 });
 
 /** Callers know no files of this machine. */
-export const isGivenByCaller = ({ kind, isOutputPath }: Param): boolean =>
-  kind !== "file" && kind !== "content" && isOutputPath !== true;
+export const isGivenByCaller = ({ kind, isOutputPath, isAboutFiles }: Param): boolean =>
+  kind !== "file" && kind !== "content" && !isOutputPath && !isAboutFiles;
 
 function argumentSchema({ param, many }: CommandArgument, returns: Returns<never>): Schema {
   const { serverDefault, length } = param;
