@@ -24,6 +24,7 @@ import type { ParsedLine } from "../parse/parser.ts";
 import { changedKb } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import {
+  confirmationText,
   emptyText,
   progressText,
   readingText,
@@ -315,15 +316,18 @@ async function printColumns(command: Command, host: Host): Promise<void> {
 }
 
 /** The values of a command, with what a feature does around a change, such as backups. */
-function guarded(
-  { command, typed, context, writes }: Session,
+async function* guarded(
+  { command, typed, options, context, writes }: Session,
   input: Values,
   values: (context: Context) => ReturnType<typeof commandValues>,
 ): ReturnType<typeof commandValues> {
   const { guard } = programOf(command);
   const object = input[changedKb(command) ?? ""];
-  if (!guard || typeof object !== "string" || context.options.dryRun) return values(context);
-  return guard({ object, line: lineOf(command, typed), writes, values }, context);
+  if (!guard || typeof object !== "string" || context.options.dryRun) return yield* values(context);
+  // Nothing is stored for a delete that nobody can confirm.
+  if (command.row?.destructive && !options.input && !options.globals.yes)
+    await context.confirm(confirmationText(command, typed));
+  return yield* guard({ object, line: lineOf(command, typed), writes, values }, context);
 }
 
 /** The command with its arguments, not its flags, whose values may be long or private. */

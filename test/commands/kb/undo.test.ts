@@ -376,4 +376,14 @@ describe("the prompt before a delete", () => {
       await server.done(["kb", "undo", "-y"], own);
     }
   });
+
+  test("nothing is stored for a delete that nobody can confirm", async () => {
+    await server.done(["kb", "doc", "add", "Base", "kept.md", "--text", "x"]);
+    const own = { folder: join(home, "unconfirmed") };
+    const ran = await server.cli(["kb", "doc", "delete", "Base", "kept.md", "--backup"], own);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("confirmation required");
+    expect(ran.err).not.toContain("backed up");
+    expect((await kb("doc", "show", "Base", "kept.md")).exit).toBe(0);
+  });
 });
