@@ -21,7 +21,7 @@ import { checkedLine } from "../parse/input.ts";
 import { optionsFor, styleFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
-import { changedKb } from "../parse/shared-flags.ts";
+import { asksForBackup, changedKb } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import {
   confirmationText,
@@ -326,7 +326,9 @@ async function* guarded(
   if (!guard || typeof object !== "string" || context.options.dryRun) return yield* values(context);
   // Nothing is stored for a delete that nobody can confirm.
   if (command.row?.destructive && !options.input && !options.globals.yes)
-    await context.confirm(confirmationText(command, typed));
+    await context.confirm(
+      confirmationText(command, typed, { isBackedUp: asksForBackup(options.globals) }),
+    );
   return yield* guard({ object, line: lineOf(command, typed), writes, values }, context);
 }
 

@@ -35,7 +35,9 @@ export async function withMatching(given: { readonly session: Session; readonly 
   if (last === undefined) return given;
   if (typed[last] !== undefined) throw usage("use either --where or named documents, not both");
   const { dryRun } = context.options;
-  if (!yes && !dryRun && !options.input) await context.confirm(confirmationText(command, typed));
+  const isBackedUp = asksForBackup(options.globals);
+  if (!yes && !dryRun && !options.input)
+    await context.confirm(confirmationText(command, typed, { isBackedUp }));
   const dataset_id = await context.resolveId("kb", String(input["dataset_id"]));
   const none = { ...input, dataset_id, [last]: [] };
   const work = (await command.task?.load())?.rowWork?.(context);
@@ -46,7 +48,6 @@ export async function withMatching(given: { readonly session: Session; readonly 
   for (const { id, name } of found) names.set(id, name);
   const named = { ...session, typed: { ...typed, [last]: found.map(({ name }) => name) } };
   if (command.effect !== "destroys" && !dryRun) {
-    const isBackedUp = asksForBackup(options.globals);
     const question = confirmationText(command, named.typed, { isBackedUp });
     await context.confirm(question, { declined: "nothing was changed" });
   }

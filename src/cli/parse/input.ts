@@ -56,7 +56,7 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
       } catch {
         throw usage(
           `${JSON.stringify(path)} is not UTF-8 text`,
-          "convert it to UTF-8, or upload it as a file",
+          "convert it to UTF-8; kb doc add and kb doc update take --encoding",
         );
       }
     },

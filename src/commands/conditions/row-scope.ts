@@ -30,10 +30,9 @@ export function rowScope<T>(
   const read = columns.map(({ label, path = label, kind, value }) => {
     return { label, path, field: field((kind && columnKinds[kind]) ?? "text", value) };
   });
-  const fields = Object.fromEntries([
-    ...read.map(({ path, field }) => [path, field] as const),
-    ...read.map(({ label, field }) => [label, field] as const),
-    ...values.map(([name, kind, value]) => [name, field(kind, value)] as const),
-  ]);
-  return { fields };
+  const labels = Object.fromEntries(read.map(({ label, field }) => [label, field] as const));
+  const paths = Object.fromEntries(read.map(({ path, field }) => [path, field] as const));
+  const own = values.map(([name, kind, value]) => [name, field(kind, value)] as const);
+  // Labels are proposed first, and decide over a path of the same name.
+  return { fields: { ...labels, ...paths, ...labels, ...Object.fromEntries(own) } };
 }

@@ -171,7 +171,7 @@ function textIn(name: string, bytes: Uint8Array, before = 0): string {
     throw unreadable(
       `${name} line ${before + lines.length}, column ${[...(lines.at(-1) ?? "")].length + 1}`,
       "invalid UTF-8",
-      "save the file as UTF-8",
+      "save the file as UTF-8; kb sync --rows takes --encoding",
     );
   }
 }

@@ -119,7 +119,9 @@ test("without a flag, no encoding is guessed", async () => {
   const directory = await tree({ "zh.md": gbk });
   const ran = await run("sync", "Handbook", directory, "--prefix", "z", "--columns", "action,note");
   expect(ran.exit).toBe(10);
-  expect(ran.out).toContain("failed\tnot valid UTF-8 text (line 1): its encoding is unknown: ");
+  expect(ran.out).toContain(
+    "failed\tnot valid UTF-8 text (line 1): name its encoding with --encoding",
+  );
 });
 
 test.each([
@@ -194,6 +196,14 @@ test("the rows of a sheet are read in its encoding", async () => {
   expect(shown.out).toContain("员工手册");
   expect((await run(...line, "--encoding", "shift_jis")).err).toContain(
     "a.csv: not valid shift_jis text",
+  );
+});
+
+test("an upload of a text that is not UTF-8 says that its encoding is guessed", async () => {
+  const path = join(await tree({ "a.txt": gbk }), "a.txt");
+  const ran = await run("doc", "upload", "Handbook", path);
+  expect(ran.err).toContain(
+    `${path}: not valid UTF-8 text (line 1): the server guesses its encoding; to name it: \`kb doc add KB ${path} --text-file ${path} --encoding NAME\`\n`,
   );
 });
 

@@ -50,10 +50,13 @@ test("check -o html is a page with a table of the findings and their repairs", a
 
 test("--all and named ones exclude each other, and so do --all and --backup", async () => {
   server.seen.length = 0;
-  for (const argv of [[], ["One", "--all"]])
+  for (const [problem, argv] of [
+    ["name knowledge bases, or pass --all", []],
+    ["use either named knowledge bases or --all, not both", ["One", "--all"]],
+  ] as const)
     expect(await kb("heal", ...argv)).toMatchObject({
       exit: 2,
-      err: "error: name knowledge bases, or pass --all\nhint: `kb heal --all`\n",
+      err: `error: ${problem}\nhint: \`kb heal --all\`\n`,
     });
   const backedUp = await kb("heal", "--all", "--backup");
   expect([backedUp.exit, backedUp.err]).toEqual([2, "error: use --all without --backup\n"]);

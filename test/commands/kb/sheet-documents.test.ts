@@ -51,6 +51,27 @@ test.each<[command: string, line: string[], exit: number, output: RegExp]>([
   expect((await contents()).split("\n").toSorted()).toEqual(["", ...rows.slice(1)]);
 });
 
+test("its text is one word: cat prints the rows, and no edit replaces them", async () => {
+  const printed = await kb("cat", "Base", "faq.csv");
+  expect(
+    printed.out
+      .split("\n\n")
+      .map((text) => text.trim())
+      .toSorted(),
+  ).toEqual(rows.slice(1));
+  expect(printed.err).toBe("document faq.csv has the rows of a sheet: these are its chunks\n");
+  const ran = await server.cli(["kb", "doc", "edit", "Base", "faq.csv"], {
+    folder: home,
+    tty: true,
+    columns: 1000,
+    env: { VISUAL: "false", NO_COLOR: "1" },
+  });
+  expect(ran.err).toBe(
+    "error: the chunks of faq.csv are not made of its text, which would replace them\nhint: edit the sheet and sync it again, or a chunk: `kb chunk list Base faq.csv`\n",
+  );
+  expect(ran.exit).toBe(6);
+});
+
 test("another machine knows it by its mark, also after a rename that lost the rows", async () => {
   await rm(at("state"), { recursive: true });
   const sync = () => kb("sync", "Base", at("sheets", "other.csv"), "--rows");

@@ -59,7 +59,7 @@ test("each row is one chunk, and the model's own are deleted", async () => {
   const planned = await sync(name, "--dry-run");
   expect(planned.exit).toBe(0);
   expect(planned.err).toContain(
-    "document faq.csv is made of one word, about which the server asks its model; what the server makes of it is deleted once the rows are stored",
+    "faq.csv is created with one word as its text; the chunks that the server makes of it, also by asking its model, are deleted once the rows are stored",
   );
   expect(planned.err).toContain("2 rows: 2 to create; 47 characters to index");
   expect(planned.out).toBe("create\trow 1: Why?\t\t\ncreate\trow 2: How, exactly?\t\t\n");
@@ -246,7 +246,7 @@ describe("with an ID column", () => {
     await edit(name, "Who?", "--content", "Who?", "--answer", "By hand.");
     await write(idHead, ["1", "Why?", "Therefore."]);
     const kept = await sync(name, ...flags);
-    expect(kept.err).toContain("1 chunk without a row: How?; --prune deletes them");
+    expect(kept.err).toContain("1 chunk without a row: How?; --prune deletes it");
     expect(Object.keys(await pairs(name))).toHaveLength(4);
     const ran = await sync(name, ...flags, "--prune", "--max-delete", "1");
     expect(ran.err).toContain("2 chunks without a row: Who?, Mine?; no sync here left them so");
@@ -264,7 +264,7 @@ describe("with an ID column", () => {
     await write(idHead, ["1", "Why?", "Therefore."], ["2", "How, then?", "So."]);
     const ran = await sync(name, ...flags);
     expect(ran.err).toContain("this machine knows no chunks by the ID of their row");
-    expect(ran.err).toContain("1 chunk without a row: How?; no sync here left them so");
+    expect(ran.err).toContain("1 chunk without a row: How?; no sync here left it so");
     expect(ran.out).toMatch(
       /^update\trow 1: Why\?\tanswer\t.*\nconflict\trow 2: How, then\?\tnew, or another content/,
     );

@@ -29,7 +29,8 @@ describe("wf logs", () => {
     );
     expect([exit, err]).toEqual([
       2,
-      "error: --since 2026-11-21T10:00:01Z is after --until 2026-11-21T00:00:00Z\n",
+      "error: --since 2026-11-21T10:00:01Z is not before --until 2026-11-21T00:00:00Z\n" +
+        "hint: a day begins at 00:00: the whole of yesterday is --since yesterday --until today\n",
     ]);
     const ran = await cli(
       [

@@ -229,7 +229,7 @@ async function snapshotsToCompare(
   if (!from || !to || from.id === to.id)
     throw notFound(
       `fewer than two complete snapshots of ${name} to compare`,
-      `--kb selects a knowledge base: ${listLine(directory)}`,
+      `${commandLine("kb backup", [directory, name])} takes another one; --kb selects a knowledge base: ${listLine(directory)}`,
     );
   await context.notice(`comparing snapshots ${from.id} and ${to.id} of ${name}`);
   return { from, to };

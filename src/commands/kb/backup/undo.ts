@@ -54,7 +54,8 @@ const nothingRecorded =
 /** Lists the records, newest first. Throws partial if there are files that may be others. */
 async function* listRecords(context: Context): AsyncGenerator<Change> {
   const { records, bad } = await ownRecords(context);
-  if (records.length + bad.length === 0) await context.notice(nothingRecorded);
+  if (records.length + bad.length === 0)
+    await context.notice(`nothing to undo: ${nothingRecorded}`);
   yield* records.toReversed().map(recordRow);
   if (bad.length === 0) return;
   throw new CliError("partial", `not readable as a record: ${bad.join(", ")}`, {

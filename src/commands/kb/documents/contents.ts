@@ -17,6 +17,7 @@ import { listChunks } from "../../../operations/chunks.ts";
 import type { Chunk } from "../../../operations/chunks.ts";
 import type { Input, InputOf } from "../../../operations/operation.ts";
 import { nameLosses } from "./losses.ts";
+import { PLACEHOLDER } from "./state.ts";
 import type { catParams, downloadParams } from "./command.ts";
 import { requireField } from "../../../api/response.ts";
 import type { Files } from "../../../host/host.ts";
@@ -201,10 +202,14 @@ export async function* cat(
     const bytes = chunks
       ? undefined
       : await contentOf(dataset_id, id, context).catch(ignoring("unsupported")); // too old
-    if (bytes) yield bytes;
+    const isSheet = bytes !== undefined && Buffer.from(bytes).toString() === PLACEHOLDER;
+    if (bytes && !isSheet) yield bytes;
     else yield* chunkTexts(context.api.rows(listChunks, { dataset_id, document_id: id }));
-    if (!bytes && !chunks)
-      await context.notice(`no file of document ${context.enteredName(id)}: these are its chunks`);
+    const name = context.enteredName(id);
+    const why = isSheet
+      ? `document ${name} has the rows of a sheet`
+      : `no file of document ${name}`;
+    if ((!bytes || isSheet) && !chunks) await context.notice(`${why}: these are its chunks`);
   }
 }
 

@@ -39,6 +39,7 @@ export {
   mayHold,
   isAddress,
   sheetMark,
+  PLACEHOLDER,
   syncFields,
   isCustomField,
 } from "./state.ts";

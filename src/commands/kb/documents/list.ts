@@ -117,11 +117,15 @@ export async function documentsWhere(
   });
   const [found = [], unjudged = []] = [true, undefined].map((each) => byResult.get(each));
   const words = found.reduce((sum, { word_count }) => sum + (word_count ?? 0), 0);
-  const names = firstNames(found.map(({ name }) => shortened(name, 80)));
+  const most = context.options.dryRun ? found.length : undefined;
+  const names = firstNames(
+    found.map(({ name }) => shortened(name, 80)),
+    most,
+  );
   const shown = found.length === 0 ? "" : `: ${names} (${groupDigits(words)} words)`;
   const others = unjudged.length === 0 ? "" : `; not judged, without a value: ${unjudged.length}`;
   await context.notice(
-    `${found.length} of ${counted(all.length, "document")} match${shown}${others}`,
+    `${found.length} of ${counted(all.length, "document")} ${all.length === 1 ? "matches" : "match"}${shown}${others}`,
   );
   return found;
 }

@@ -12,7 +12,7 @@ import type { docEditParams } from "./command.ts";
 import { contentOf, replaceFile } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
-import { syncFields } from "./state.ts";
+import { hasOwnChunks, syncFields } from "./state.ts";
 import { confirmLosses, lossesOf, nameLosses } from "./losses.ts";
 import { incomplete, verifiedRename } from "./verify-rename.ts";
 import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
@@ -225,6 +225,14 @@ export async function* edit(
   const input = { ...place, name: requireField(before.name, "name") };
   requireAvailable(before, input);
   requireFile(before);
+  const marks = new Map(
+    responseValues(before.doc_metadata).map(({ name, value }) => [name, value]),
+  );
+  if (hasOwnChunks(before, marks.get(syncFields.source)))
+    throw unsupported(
+      `the chunks of ${input.name} are not made of its text, which would replace them`,
+      `edit the sheet and sync it again, or a chunk: ${commandLine("kb chunk list", args)}`,
+    );
   const edited: Edited<DocumentDetail> = {
     line: ["kb doc edit", args, from],
     instead: commandLine("kb doc update", args, { "text-file": "FILE" }),

@@ -318,3 +318,12 @@ export const isAddress = (source: unknown): boolean =>
 
 /** Marks a document whose chunks are the rows of a sheet; its own content says nothing. */
 export const sheetMark = (name: string): string => `rows:${name}`;
+
+/** The text of the document of a sheet, because the server makes none without a text. */
+export const PLACEHOLDER = "placeholder";
+
+/** Are the chunks of a document not made of its text: rows of a sheet, or questions of a model? */
+export const hasOwnChunks = (
+  { doc_form }: { readonly doc_form?: string | null | undefined },
+  source: unknown,
+): boolean => doc_form === "qa_model" || String(source).startsWith(sheetMark(""));

@@ -91,7 +91,11 @@ export async function* requestedKbs(
     const meant = isPath(dir)
       ? `one: ${name}, all: ${every}`
       : `if that is a knowledge base: ${name}`;
-    throw usage("name knowledge bases, or pass --all", dir === undefined ? every : meant);
+    const both = "use either named knowledge bases or --all, not both";
+    throw usage(
+      all ? both : "name knowledge bases, or pass --all",
+      dir === undefined ? every : meant,
+    );
   }
   if (all) yield* context.api.rows(listKnowledgeBases, { include_all: true });
   else for (const id of new Set(dataset_id)) yield { id, name: context.enteredName(id) };

@@ -278,9 +278,9 @@ async function contentProblems(
   const [first = empty] = problems;
   if (!["encoding", "binary"].includes(first.finding)) return problems;
   const name = await proposedEncoding(bytes);
-  return name === undefined
-    ? problems
-    : [{ ...first, fix: `it reads as ${name}: --encoding ${name}` }];
+  if (name === undefined && first.finding === "binary") return problems;
+  const unknown = "its encoding is unknown: name it with --encoding, or save it as UTF-8";
+  return [{ ...first, fix: name ? `it reads as ${name}: --encoding ${name}` : unknown }];
 }
 
 const empty = found("empty", "the file has no text");

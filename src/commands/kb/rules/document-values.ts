@@ -8,6 +8,7 @@ import { automaticProcessRule, defaultByForm } from "../../../operations/shared.
 import type { CommandRules, Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { changeSettings, nameLosses } from "../documents/index.ts";
+import { textProblem, uploadKind } from "../sources/index.ts";
 import { modelsIn, withoutModel } from "../../models/index.ts";
 import { isProvider, modelName, modelsNamed } from "../../../lib/model-names.ts";
 import { firstNames, keywordOf, shortened } from "../../../lib/text.ts";
@@ -52,11 +53,22 @@ export function tellReplaced(response: unknown): string | undefined {
   return `Replaced the content of document ${String(valueAt(response, "document.name"))}, which existed`;
 }
 
+/** Says that servers guess the encoding of an uploaded text: they may store other characters (server §9.2). */
+async function nameUnknownEncoding(file: unknown, { host, notice }: Context): Promise<void> {
+  const path = valueAt(file, "path");
+  if (typeof path !== "string" || uploadKind(path) !== "text") return;
+  const problem = textProblem(await host.files.read(path).catch(() => new Uint8Array()));
+  if (problem?.finding !== "encoding") return;
+  const line = commandLine("kb doc add", ["KB", path], { "text-file": path, encoding: "NAME" });
+  await notice(`${path}: ${problem.problem}: the server guesses its encoding; to name it: ${line}`);
+}
+
 /** Names what is lost with the document that a change replaces, or a create of its name (server §9.1). */
 export async function nameReplaced(values: Values, context: Context): Promise<void> {
   const { document_id, original_document_id, file, name = valueAt(file, "name") } = values;
   const dataset_id = String(values["dataset_id"]);
   const known = document_id ?? original_document_id;
+  await nameUnknownEncoding(file, context);
   if (known !== undefined) return nameLosses(dataset_id, [String(known)], context);
   if (values["duplicate"] === false) return;
   const of = { dataset_id, keyword: keywordOf(String(name)) };

@@ -50,7 +50,7 @@ export const contentFixes = {
   pointer:
     "fetch the content with git lfs pull or git annex get and sync that checkout, or exclude it",
   binary: "correct the extension, or exclude it",
-  encoding: "its encoding is unknown: name it with --encoding, or save it as UTF-8",
+  encoding: "name its encoding with --encoding (kb lint may know it), or save it as UTF-8",
   nul: "remove the character",
 } as const;
 

@@ -6,11 +6,9 @@ import { change, sendsContent } from "../changes/index.ts";
 import type { Action, SizedChange } from "../changes/index.ts";
 import { embeddedCharacters, partsThatDiffer, stepsFor } from "../chunk-lists/index.ts";
 import type { ChunkRules, ExistingChunk, StoredChunk } from "../chunk-lists/index.ts";
+import { PLACEHOLDER } from "../documents/index.ts";
 import type { SheetNotes } from "./row-notes.ts";
 import type { KeyedRow, KeyedSheet } from "./sheet-rows.ts";
-
-/** The text of the document of a sheet, because the server makes none without a text. */
-export const PLACEHOLDER = "placeholder";
 
 /** What is to become of a row: `create`, `update`, `unchanged` or `conflict`. */
 export interface PlannedRow extends SizedChange {

@@ -8,10 +8,16 @@ import type { Context } from "../../task/command-spec.ts";
 import { documentRow } from "../changes/index.ts";
 import type { DocumentChange } from "../changes/index.ts";
 import { chunkRules, readChunks } from "../chunk-lists/index.ts";
-import { contentHashes, readKbState, sheetMark, syncFields } from "../documents/index.ts";
+import {
+  contentHashes,
+  PLACEHOLDER,
+  readKbState,
+  sheetMark,
+  syncFields,
+} from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import type { statusParams } from "./command.ts";
-import { PLACEHOLDER, planRows, textHash } from "./match-rows.ts";
+import { planRows, textHash } from "./match-rows.ts";
 import type { PlannedRow } from "./match-rows.ts";
 import type { SheetNotes } from "./row-notes.ts";
 import type { KeyedSheet } from "./sheet-rows.ts";

@@ -88,17 +88,18 @@ async function noticePlan(
   prune: boolean | undefined,
   { notice }: Context,
 ): Promise<void> {
-  const asks = sheet.doc_form === "qa_model" ? ", about which the server asks its model" : "";
-  const made = `document ${sheet.name} is made of one word${asks}; what the server makes of it is deleted once the rows are stored`;
+  const asks = sheet.doc_form === "qa_model" ? ", also by asking its model," : "";
+  const made = `${sheet.name} is created with one word as its text; the chunks that the server makes of it${asks} are deleted once the rows are stored`;
   if (isNew) await notice(made);
   const untold =
     "this machine knows no chunks by the ID of their row: they are matched by their content, and changes made on the server are overwritten";
   if (sheet.hasIds && !rules.isTold && chunks.length > generated.length) await notice(untold);
   const namesOf = (some: readonly ExistingChunk[]) =>
     `${counted(some.length, "chunk")} without a row: ${firstNames(some.map(firstWords), 10)}`;
-  if (gone.length > 0 && !prune) await notice(`${namesOf(gone)}; --prune deletes them`);
-  if (foreign.length > 0)
-    await notice(`${namesOf(foreign)}; no sync here left them so; --adopt --prune deletes them`);
+  const them = ({ length }: readonly unknown[]) => (length === 1 ? "it" : "them");
+  if (gone.length > 0 && !prune) await notice(`${namesOf(gone)}; --prune deletes ${them(gone)}`);
+  const left = `no sync here left ${them(foreign)} so; --adopt --prune deletes ${them(foreign)}`;
+  if (foreign.length > 0) await notice(`${namesOf(foreign)}; ${left}`);
 }
 
 /**

@@ -54,8 +54,11 @@ export function logQuery(
 
   const since = secondsIn(input.created_at__after, Math.ceil);
   const until = secondsIn(input.created_at__before, Math.floor);
-  if (since !== undefined && until !== undefined && since > until) {
-    throw usage(`--since ${timeOf(since)} is after --until ${timeOf(until)}`);
+  if (since !== undefined && until !== undefined && since >= until) {
+    throw usage(
+      `--since ${timeOf(since)} is not before --until ${timeOf(until)}`,
+      "a day begins at 00:00: the whole of yesterday is --since yesterday --until today",
+    );
   }
   return {
     sent: {
