@@ -1,6 +1,7 @@
 import { own } from "../../lib/json.ts";
 import { isList, retryOf } from "../../operations/operation.ts";
-import type { AnyOperation, Effect, Param, Params, Returns } from "../../operations/operation.ts";
+import type { AnyOperation, Param, Params } from "../../operations/operation.ts";
+import type { CallableCommand } from "../../commands/task/command-runner.ts";
 import type { Task } from "../../commands/task/command-spec.ts";
 
 /** A positional argument: the word in usage lines and the parameter that it fills. */
@@ -12,30 +13,21 @@ interface Positional {
 }
 
 /** A command of the program, from a row or a task; parsing, help and completion read this form. */
-export interface Command {
-  /** Program and words: `["kb", "tag", "rename"]`. */
-  readonly words: readonly string[];
+export interface Command extends Omit<CallableCommand, "arguments" | "isTool"> {
   readonly positionals: readonly Positional[];
-  readonly summary: string;
   /** Words of other programs for it. */
   readonly meant: readonly string[];
-  readonly about?: string | undefined;
   /** What it does, as a phrase: `rename tag {tag} to {name}`. */
   readonly action: string;
   /** Its success message, where it is not the action in the past tense. */
   readonly done?: string | undefined;
-  readonly key?: "dataset" | "app" | undefined;
   readonly params: Params;
-  readonly returns: Returns<never>;
-  readonly effect: Effect;
   /** Sends requests. */
   readonly requests: boolean;
   /** May prompt before it destroys something. */
   readonly prompts: boolean;
   /** Reads a list page by page, as --limit, --all and --page request. */
   readonly pages: boolean;
-  /** Operations it may send; the first is the one that the command represents. */
-  readonly sends: readonly AnyOperation[];
   readonly examples: readonly string[];
   readonly row?: AnyOperation | undefined;
   readonly task?: Task | undefined;

@@ -18,7 +18,7 @@ export interface CallableCommand {
   readonly summary: string;
   readonly about?: string | undefined;
   readonly effect: Effect;
-  /** Operations it may send. */
+  /** Operations it may send; the first is the one that the command represents. */
   readonly sends: readonly AnyOperation[];
   /** Does it need no file of this machine and no terminal? */
   readonly isTool: boolean;
