@@ -4,7 +4,7 @@ import { CliError, diskProblem, DryRunShown, reasonOf, isFatal } from "../../err
 import type { Host } from "../../host/host.ts";
 import { counted } from "../../lib/text.ts";
 import type { Context, ItemOutcome } from "../task/command-spec.ts";
-import { lockJournal, unlockedJournal } from "../task/files.ts";
+import { lockJournal } from "../task/files.ts";
 import { openFailedRows } from "./batch-file.ts";
 import type { BatchFile } from "./batch-file.ts";
 import { BatchRun, isRowError } from "./batch-run.ts";
@@ -59,10 +59,9 @@ export async function* batch<T, R>(
   const isFile = file.path !== "-";
   const identity = await context.api.fingerprint(spec.identity, isFile ? file.bytes() : []);
   const journalPath = join(host.directories.state, `each-${identity}.jsonl`);
-  const { release, files } =
-    isFile && !options.dryRun
-      ? await lockJournal(journalPath, "another command is sending these rows", host)
-      : unlockedJournal(host);
+  const busy = "another command is sending these rows";
+  const isLocked = isFile && !options.dryRun;
+  const { release, files } = await lockJournal(journalPath, busy, host, isLocked);
   try {
     const earlier = isFile ? await openBatchJournal(journalPath, files) : emptyJournal;
     const rows = await beforeSending(() => spec.rows(earlier));

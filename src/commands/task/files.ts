@@ -43,15 +43,19 @@ export interface LockedJournal {
   readonly files: JournalFiles;
 }
 
-/** A journal without a lock, for a dry run, which only reads it. */
-export const unlockedJournal = ({ files }: Host): LockedJournal => ({ release: () => {}, files });
-
 /**
  * The same for a journal, which a command can do without: if its directory takes no lock, as on a full or
- * read-only disk, the journal can be read, but not written, because another command may write it.
+ * read-only disk, the journal can be read, but not written, because another command may write it. Without `isLocked`,
+ * as in a dry run, it is only read.
  */
-export async function lockJournal(path: string, busy: string, host: Host): Promise<LockedJournal> {
+export async function lockJournal(
+  path: string,
+  busy: string,
+  host: Host,
+  isLocked = true,
+): Promise<LockedJournal> {
   const { directories, files } = host;
+  if (!isLocked) return { release: () => {}, files };
   try {
     await files.makeDirectory(directories.state, 0o700);
     return { release: await lockWork(path, busy, host), files };

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { isObject, stringifyJson, tryParseJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { lockJournal, readInput, removeUnfinished, unlockedJournal } from "../../task/files.ts";
+import { lockJournal, readInput, removeUnfinished } from "../../task/files.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** What this machine knows of a row that it has sent. */
@@ -31,9 +31,8 @@ export async function openNotes(dataset_id: string, name: string, context: Conte
   const { host } = context;
   const key = [await context.api.baseUrl(), dataset_id, name].join("\n");
   const path = join(host.directories.state, `rows-${sha256(key).slice(0, 32)}.json`);
-  const { release } = context.options.dryRun
-    ? unlockedJournal(host)
-    : await lockJournal(path, `another sync of ${name} is running`, host);
+  const busy = `another sync of ${name} is running`;
+  const { release } = await lockJournal(path, busy, host, !context.options.dryRun);
   const read = async (): Promise<SheetNotes> => {
     if (!(await host.files.stat(path))) return { rows: {}, generated: [] };
     const notes = tryParseJson(new TextDecoder().decode(await readInput(path, host)));

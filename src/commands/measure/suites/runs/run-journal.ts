@@ -6,7 +6,7 @@ import { openJournal } from "../../../../lib/journal.ts";
 import { isObject, stringifyJson } from "../../../../lib/json.ts";
 import { sha256 } from "../../../../lib/sha256.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { lockJournal, unlockedJournal } from "../../../task/files.ts";
+import { lockJournal } from "../../../task/files.ts";
 import { storedRun } from "../answers/index.ts";
 import type { TestRun } from "../answers/index.ts";
 import { filesIn, judgesOf } from "../../suite-file/index.ts";
@@ -29,9 +29,7 @@ export async function openRunJournal(
   const { host, notice, options } = context;
   const path = join(host.directories.state, `suite-${await identityOf(planned, values)}.jsonl`);
   const busy = "another command is running these tests";
-  const { release, files } = options.dryRun
-    ? unlockedJournal(host)
-    : await lockJournal(path, busy, host);
+  const { release, files } = await lockJournal(path, busy, host, !options.dryRun);
   const journal = await openJournal(path, files);
   const results = new Map(journal.entries.flatMap(({ key, result }) => entryOf(key, result)));
   const starts = journal.entries.filter(({ run }) => typeof run === "string");
