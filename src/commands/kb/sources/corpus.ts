@@ -9,7 +9,6 @@ import { isNumeric } from "../../../lib/exact-number.ts";
 export function corpusSource(file: string, { host: { files } }: Context): Source {
   const contents = new Map<string, Uint8Array>();
   return {
-    label: file,
     async list(filter) {
       const isKept = await pathFilter(filter);
       const { rows } = await readRowFile(file, await files.read(file));

@@ -33,7 +33,6 @@ export function gitSource(address: string, context: Context, options: SourceOpti
   const repository = newRepository(place, context, options);
   const blobs = new Map<string, string>();
   return {
-    label: address,
     address,
     concurrency: 4,
     async list(filter) {

@@ -56,7 +56,6 @@ export async function openSource(
 /** A directory as a source; the files of an export have the names of their documents. */
 function directorySource(directory: string, { host: { files } }: Context): Source {
   return {
-    label: directory,
     async list(filter) {
       const entries = await collect(walkFiles(directory, filter, files));
       const names = await documentNames(directory, files);

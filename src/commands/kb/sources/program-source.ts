@@ -34,7 +34,6 @@ interface Listed extends SourceObject {
 export function programSource(program: Program, address: string, context: Context): Source {
   const listed = new Map<string, Listed>();
   return {
-    label: address,
     address,
     concurrency: 4,
     async list(filter) {

@@ -40,7 +40,6 @@ export function rcloneSource(address: string, context: Context, options: SourceO
   const call = async (path: string, body?: object, limit = MAX_LIST) =>
     (await (server ??= startServer(context, options))).call(path, body, limit);
   return {
-    label: address,
     address,
     async list(filter) {
       const entryOf = await entryMaker(filter);

@@ -52,7 +52,6 @@ export function siteSource(address: string, context: Context, options: SourceOpt
     return { pages, others, problem };
   };
   return {
-    label: address,
     address,
     concurrency: 4,
     async list(filter) {

@@ -56,8 +56,6 @@ export interface Doubt {
 
 /** Where documents come from: listed once for each sync, then read where it is not known to be unchanged. */
 export interface Source {
-  /** In messages: the directory, or the address without credentials. */
-  readonly label: string;
   /** Documents are marked with it; undefined for a directory, whose prefix identifies it. */
   readonly address?: string;
   /** Objects that are read at a time (default: 16). */

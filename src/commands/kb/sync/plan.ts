@@ -97,7 +97,7 @@ export async function planSync(
   const isWithoutFile = ({ action, note }: Change) => action === "delete" && note !== duplicatePath;
   const withoutFile = pruned.filter(isWithoutFile).length;
   const incomplete =
-    problem === undefined ? [] : [{ path: from.label, problem: `incomplete: ${problem}` }];
+    problem === undefined ? [] : [{ path: flags.directory, problem: `incomplete: ${problem}` }];
   const skipped = [...read.skipped, ...twins, ...doubts, ...incomplete];
   const unfit = skipped.map(unfitRow);
   const count = files.length + skipped.length;
@@ -122,7 +122,7 @@ async function readBoth(
   const isReadable = entries.every(({ path }) => path !== ".");
   const isEmpty = !entries.some(({ kind }) => kind === "file");
   if (prune && (!isReadable || (isEmpty && problem === undefined)))
-    throw usage(`no readable files in ${from.label}; refusing to --prune everything`);
+    throw usage(`no readable files in ${flags.directory}; refusing to --prune everything`);
   const state = await readKbState(dataset_id, context);
   const way = { withFrontMatter: flags.metadata_from !== undefined, encoding: flags.encoding };
   const isKnown = from.address !== undefined && !flags.checksum;

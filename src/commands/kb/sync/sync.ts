@@ -298,7 +298,7 @@ export async function readSourceFile(
         each.kind === "file" &&
         [each.path, documentPath(each.path, prefix)].includes(documentPath(show, undefined)),
     );
-    if (!object) throw notFound(`${from.label} has no file ${show}`);
+    if (!object) throw notFound(`${directory} has no file ${show}`);
     await from.prepare?.([object]);
     return { path: object.path, bytes: (await from.get(object))?.bytes ?? new Uint8Array() };
   } finally {
