@@ -204,6 +204,14 @@ export interface TaskSpec<P extends Params = Params> {
   readonly exits?: readonly FailureKind[];
 }
 
+/** What commands share that plan their changes, ask before they make them, and make the others if some fail. */
+export const plannedChanges = {
+  effect: "writes",
+  plans: true,
+  confirms: true,
+  exits: ["partial"],
+} as const;
+
 /** The code of a task. */
 export interface TaskCode<P extends Params = Params> {
   /** Yields the output; a promise if there is none. */

@@ -17,7 +17,7 @@ import {
 } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
 import { unbindTags } from "../../../operations/tags.ts";
-import { task } from "../../task/command-spec.ts";
+import { plannedChanges, task } from "../../task/command-spec.ts";
 import { changeResults, settingChanges, syncRequests, transferFlags } from "../changes/index.ts";
 
 const kbFile = local.text("YAML file that describes a knowledge base", {
@@ -79,9 +79,7 @@ export const kbApply = task({
     ...syncRequests,
     listChunks,
   ],
-  effect: "writes",
-  plans: true,
-  confirms: true,
+  ...plannedChanges,
   exits: ["remote-failed", "partial"],
   examples: ["kb apply handbook.yml", "kb apply handbook.yml --dry-run"],
 });

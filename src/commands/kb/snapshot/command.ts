@@ -28,7 +28,7 @@ import {
   withNamePath,
 } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
-import { task } from "../../task/command-spec.ts";
+import { plannedChanges, task } from "../../task/command-spec.ts";
 import {
   changeResults,
   routine,
@@ -127,10 +127,7 @@ export const kbImport = task({
   params: importParams,
   returns: madeThere,
   sends: makes,
-  effect: "writes",
-  plans: true,
-  confirms: true,
-  exits: ["partial"],
+  ...plannedChanges,
   examples: [
     "kb import backup --name 'Handbook copy'",
     "kb import backup --dry-run",
@@ -157,10 +154,7 @@ export const kbCopy = task({
   params: copyParams,
   returns: madeThere,
   sends: [listKnowledgeBases, ...makes],
-  effect: "writes",
-  plans: true,
-  confirms: true,
-  exits: ["partial"],
+  ...plannedChanges,
   examples: [
     "kb copy Handbook --name 'Handbook copy'",
     "kb copy Handbook --name 'Handbook staging' --to-profile sandbox",

@@ -12,7 +12,7 @@ import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowl
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
 import { runWorkflow } from "../../../operations/workflows.ts";
-import { task } from "../../task/command-spec.ts";
+import { plannedChanges, task } from "../../task/command-spec.ts";
 
 export const questionsParams = {
   dataset_id,
@@ -57,11 +57,8 @@ export const kbQuestions = task({
     listMessages,
     getEndUser,
   ],
-  effect: "writes",
-  plans: true,
-  confirms: true,
+  ...plannedChanges,
   runsToEnd: true,
-  exits: ["partial"],
   examples: [
     "kb questions Handbook new.jsonl --app questioner --count 100 --dry-run",
     "kb questions Handbook new.jsonl --app questioner --count 20 --yes",

@@ -10,7 +10,7 @@ import {
 import { listModels } from "../../../operations/pipeline.ts";
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id } from "../../../operations/shared.ts";
-import { task } from "../../task/command-spec.ts";
+import { plannedChanges, task } from "../../task/command-spec.ts";
 import { transfers } from "../../kb/changes/index.ts";
 import { evalParams } from "../eval/index.ts";
 
@@ -75,11 +75,8 @@ export const kbTune = task({
     ...transfers,
   ],
   wraps: searchKnowledgeBase,
-  effect: "writes",
-  plans: true,
-  confirms: true,
+  ...plannedChanges,
   runsToEnd: true,
-  exits: ["partial"],
   examples: [
     "kb tune Handbook questions.jsonl --dry-run",
     "kb tune Handbook questions.jsonl --max-requests 500 --yes --apply",
