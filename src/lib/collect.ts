@@ -46,6 +46,12 @@ export function* slices<T>(all: readonly T[], size: number): Generator<readonly 
   for (let at = 0; at < all.length; at += size) yield all.slice(at, at + size);
 }
 
+/** The first of each list, then the second of each, and so on. */
+export const inTurns = <T>(lists: readonly (readonly T[])[]): T[] =>
+  Array.from({ length: Math.max(0, ...lists.map(({ length }) => length)) }, (_, at) =>
+    lists.flatMap((list) => list.slice(at, at + 1)),
+  ).flat();
+
 /** Groups values by key, in the order of the first of each group. */
 export function groupBy<T, K>(values: Iterable<T>, keyOf: (value: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();

@@ -1,7 +1,7 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { settingsFor } from "../../../config/settings.ts";
 import { CliError, isFatal, verdict } from "../../../errors.ts";
-import { collect, groupBy } from "../../../lib/collect.ts";
+import { collect, groupBy, inTurns } from "../../../lib/collect.ts";
 import { stringifyJson } from "../../../lib/json.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { getKnowledgeBase, listKnowledgeBases } from "../../../operations/knowledge.ts";
@@ -95,8 +95,5 @@ function mergeRecords(found: readonly Awaited<ReturnType<typeof searchOne>>[]): 
       )
       .sort((a, b) => a.rank - b.rank || b.score - a.score),
   );
-  const turns = Math.max(0, ...lists.map(({ length }) => length));
-  return Array.from({ length: turns }, (_, at) =>
-    lists.flatMap((list) => list.slice(at, at + 1)),
-  ).flat();
+  return inTurns(lists);
 }

@@ -1,6 +1,6 @@
 import { CliError, exitCodes, usage } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
-import { groupBy } from "../../../lib/collect.ts";
+import { groupBy, inTurns } from "../../../lib/collect.ts";
 import { isObject, stringifyJson } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -9,7 +9,6 @@ import type { Context } from "../../task/command-spec.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { testMergeParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
-import type { TestResult } from "./runs/index.ts";
 import { haveTexts, notResults, readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
 
@@ -26,7 +25,8 @@ export async function* run(
   for (const file of input.results)
     shards.push(savedShard(await readSavedResults("", file, context.host)));
   const inOrder = completeShards(shards);
-  const tests = interleaved(inOrder.map((each) => each.tests));
+  // Of the tests in the order of the suites, a shard has every so many.
+  const tests = inTurns(inOrder.map((each) => each.tests));
   const isReused = tests.some(({ results }) => results.some(({ reused }) => reused));
   if (isReused && (input.baseline ?? input.history) !== undefined)
     throw usage(
@@ -37,7 +37,7 @@ export async function* run(
   if (!first) return;
   const stopped = inOrder.find((each) => each.stopped)?.stopped;
   const selection = { ...first.selection, shard: null };
-  const old = first.old && interleaved(inOrder.map((each) => each.old ?? []));
+  const old = first.old && inTurns(inOrder.map((each) => each.old ?? []));
   const { skipped, at, serverVersion } = first;
   const known = { skipped, stopped, at, serverVersion };
   yield* conclude({ tests, old, selection, ...known, isMerge: true });
@@ -97,14 +97,6 @@ const flags = [
 
 const isSame = (one: unknown, other: unknown): boolean =>
   stringifyJson(one) === stringifyJson(other);
-
-/** The tests of shards in the order of the suites, of which a shard has every so many. */
-function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
-  const most = Math.max(0, ...shards.map(({ length }) => length));
-  return Array.from({ length: most }, (_, index) =>
-    shards.flatMap((tests) => tests[index] ?? []),
-  ).flat();
-}
 
 /** Throws usage for a file that --save has not written as it is. */
 function savedShard({ file, data, selection, tests, old, at, serverVersion }: SavedResults) {
