@@ -25,15 +25,11 @@ interface TouchedDocument {
 }
 
 /** The values of a document in a fixed order; the mark of its own stored file has no value of its own. */
-const metadataText = ({ metadata, stored }: Pick<DocumentState, "metadata" | "stored">): string =>
-  stringifyJson(
-    Object.entries(metadata)
-      .map(([name, value]) => [
-        name,
-        name === syncFields.stored && value === stored ? "own" : value,
-      ])
-      .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
-  );
+function metadataText({ metadata, stored }: Pick<DocumentState, "metadata" | "stored">): string {
+  const mark = metadata[syncFields.stored] === stored && { [syncFields.stored]: "own" };
+  const entries = Object.entries({ ...metadata, ...mark });
+  return stringifyJson(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
 
 /** Positions and statuses of chunks do not count, as the server gives them. */
 const partsOf = (

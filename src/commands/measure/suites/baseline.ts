@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openJournal } from "../../../lib/journal.ts";
-import { isObject, valueAt } from "../../../lib/json.ts";
+import { valueAt } from "../../../lib/json.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { storedRun } from "./answers/index.ts";
@@ -64,26 +64,19 @@ export async function openLooks(
   { host, options }: Pick<Context, "host" | "options">,
 ): Promise<{ readonly count: number | undefined; readonly remember: () => Promise<void> }> {
   const none = () => Promise.resolve();
-  if (hasHistory)
-    return {
-      count: 1 + history.filter(({ baseline }) => baseline === sha256).length,
-      remember: none,
-    };
+  if (hasHistory) {
+    const { length } = history.filter(({ baseline }) => baseline === sha256);
+    return { count: 1 + length, remember: none };
+  }
   try {
     const { files, directories } = host;
     const journal = await openJournal(join(directories.state, "baselines.jsonl"), files);
-    const known = journal.entries.filter(
-      (entry) => isObject(entry) && entry["baseline"] === sha256,
-    );
-    return {
-      count: 1 + known.length,
-      remember: options.dryRun
-        ? none
-        : async () => {
-            await files.makeDirectory(directories.state, 0o700);
-            await journal.append([{ baseline: sha256, at: host.now().toISOString() }]);
-          },
+    const { length } = journal.entries.filter(({ baseline }) => baseline === sha256);
+    const remember = async () => {
+      await files.makeDirectory(directories.state, 0o700);
+      await journal.append([{ baseline: sha256, at: host.now().toISOString() }]);
     };
+    return { count: 1 + length, remember: options.dryRun ? none : remember };
   } catch (error) {
     if (host.signal.aborted) throw error;
     return { count: undefined, remember: none };
