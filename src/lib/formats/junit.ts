@@ -64,11 +64,13 @@ function caseText(suite: string, { name, seconds = 0, ...ends }: JUnitCase): str
   return `${head}>\n      <skipped${why}/>\n    </testcase>`;
 }
 
-const entities: Readonly<Record<string, string>> = {
+/** What stands for characters in XML and HTML. */
+export const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",
   ">": "&gt;",
   '"': "&quot;",
+  "'": "&#39;",
   "\n": "&#10;",
 };
 

@@ -1,3 +1,4 @@
+import { entities } from "../../lib/formats/junit.ts";
 import { durationUnits, groupDigits } from "../../lib/numbers.ts";
 import { unicodeForm } from "../../lib/text.ts";
 import { isChart } from "../report-model.ts";
@@ -282,14 +283,6 @@ const amount = (value: number): string => String(Number(value.toPrecision(3)));
 
 /** A number of an SVG, to two places. */
 export const twoPlaces = (value: number): number => Number(value.toFixed(2));
-
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
 
 /**
  * Any text as content of an element or of a quoted attribute. What controls something becomes visible, as on
