@@ -9,11 +9,11 @@ import { openModelAccess } from "../models/catalog.ts";
 import { idSource } from "../protocol/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize, createRouter, parseRequest, requestError } from "./request.ts";
-import type { FaultPlan, Fault } from "../protocol/faults.ts";
+import type { Fault } from "../protocol/faults.ts";
 import { seededRandom } from "../../lib/numbers.ts";
 import { atLeast } from "../../lib/version.ts";
 import { pathOf } from "../protocol/handler.ts";
-import type { Clock, Handler, Reply, ReceivedRequest } from "../protocol/handler.ts";
+import type { Call, Clock, Handler, Reply, ReceivedRequest } from "../protocol/handler.ts";
 import {
   jsonResponse,
   raise,
@@ -26,15 +26,8 @@ import type { RequestRecord } from "../control/control.ts";
 import type { AppCall } from "../apps/context.ts";
 
 /** A request for the platform, and how to handle it. */
-export interface PlatformRequest {
+export interface PlatformRequest extends Pick<Call, "plan" | "version" | "origin" | "signal"> {
   readonly request: ReceivedRequest;
-  readonly plan: FaultPlan;
-  /** Server version to imitate. */
-  readonly version: string;
-  /** Origin that the client used, e.g. `http://127.0.0.1:8080`. */
-  readonly origin: string;
-  /** Aborted when the client disconnects. */
-  readonly signal: AbortSignal;
 }
 
 const countedTables = ["datasets", "documents", "conversations", "messages", "runs"] as const;

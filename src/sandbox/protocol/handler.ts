@@ -87,10 +87,7 @@ export const bindHandlers = <Rows extends object, Context, C extends Call>(
   );
 
 /** A file part of a multipart form. */
-export interface ReceivedFile {
-  readonly name: string;
-  readonly type: string;
-  readonly bytes: Uint8Array;
+export interface ReceivedFile extends Omit<ReceivedPart, "filename"> {
   /** Its text; undefined for plain text, and for files that are not read. */
   readonly text?: FileText | undefined;
 }
