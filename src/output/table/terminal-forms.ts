@@ -275,15 +275,12 @@ function wordPattern(words: readonly string[]): RegExp | undefined {
   return new RegExp(alternatives.join("|"), "giu");
 }
 
-/** A chunk of a file; lengths are in Unicode characters. */
-export interface ShownChunk {
+interface ShownChunk {
   readonly file: string;
   readonly position: number;
-  /** Length of its start that repeats the end of the chunk before. */
   readonly overlap: number;
   readonly content: string;
   readonly children?: readonly string[];
-  /** The same lengths for the child chunks. */
   readonly child_overlaps?: readonly number[];
 }
 

@@ -1,6 +1,5 @@
 import { percentile } from "../../../lib/statistics/averages.ts";
 import { counted, countCharacters } from "../../../lib/text.ts";
-import type { ShownChunk } from "../../../output/table/terminal-forms.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import { type Part, splitText } from "../../../splitting/split.ts";
 import { textsOfUpload, textsToSplit } from "../../../splitting/upload.ts";
@@ -12,9 +11,16 @@ export interface Splitting {
   readonly version: string;
 }
 
-/** A chunk as the server will store it. */
-export interface ChunkPreview extends Omit<ShownChunk, "file"> {
+/** A chunk as the server will store it; lengths are in Unicode characters. */
+export interface ChunkPreview {
+  readonly position: number;
   readonly length: number;
+  /** Length of its start that repeats the end of the chunk before. */
+  readonly overlap: number;
+  readonly content: string;
+  readonly children?: readonly string[];
+  /** The same lengths for the child chunks. */
+  readonly child_overlaps?: readonly number[];
 }
 
 /**
