@@ -205,7 +205,7 @@ export interface TaskSpec<P extends Params = Params> {
 }
 
 /** What commands share that plan their changes, ask before they make them, and make the others if some fail. */
-export const plannedChanges = {
+export const changesByPlan = {
   effect: "writes",
   plans: true,
   confirms: true,

@@ -15,7 +15,7 @@ import {
 import { required } from "../../../operations/shared.ts";
 import { deleteMetadataField } from "../../../operations/metadata.ts";
 import { unbindTags } from "../../../operations/tags.ts";
-import { plannedChanges, task } from "../../task/command-spec.ts";
+import { changesByPlan, task } from "../../task/command-spec.ts";
 import { transferFlags, syncRequests } from "../changes/index.ts";
 import { makes, map_model, madeThere, reads } from "../snapshot/index.ts";
 
@@ -112,7 +112,7 @@ export const backupRestore = task({
   params: restoreParams,
   returns: madeThere,
   sends: makes,
-  ...plannedChanges,
+  ...changesByPlan,
   examples: [
     "kb backup restore backups Handbook --name 'Handbook restored' --yes",
     "kb backup restore backups Handbook --only leave.md --into Handbook --yes",
@@ -196,7 +196,7 @@ export const backupPrune = task({
     { form: "results", outcome: "action", name: "kb", reason: "note", routine: ["removed"] },
     withNamePath("snapshot", list("", "action kb snapshot taken:time note")),
   ),
-  ...plannedChanges,
+  ...changesByPlan,
   examples: [
     "kb backup prune backups --keep daily=7,weekly=4 --dry-run",
     "kb backup prune backups --keep last=3 --yes",
@@ -229,6 +229,6 @@ export const kbUndo = task({
   returns: madeThere,
   output: ({ list: lists, forget }) => (lists || forget ? records : undefined),
   sends: [...makes, ...syncRequests, updateKnowledgeBase, deleteMetadataField, unbindTags],
-  ...plannedChanges,
+  ...changesByPlan,
   examples: ["kb undo --yes", "kb undo --dry-run", "kb undo --list", "kb undo --forget --yes"],
 });

@@ -17,7 +17,7 @@ import {
 } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
 import { unbindTags } from "../../../operations/tags.ts";
-import { plannedChanges, task } from "../../task/command-spec.ts";
+import { changesByPlan, task } from "../../task/command-spec.ts";
 import { changeResults, settingChanges, syncRequests, transferFlags } from "../changes/index.ts";
 
 const kbFile = local.text("YAML file that describes a knowledge base", {
@@ -79,7 +79,7 @@ export const kbApply = task({
     ...syncRequests,
     listChunks,
   ],
-  ...plannedChanges,
+  ...changesByPlan,
   exits: ["remote-failed", "partial"],
   examples: ["kb apply handbook.yml", "kb apply handbook.yml --dry-run"],
 });

@@ -28,7 +28,7 @@ import {
   withNamePath,
 } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
-import { plannedChanges, task } from "../../task/command-spec.ts";
+import { changesByPlan, task } from "../../task/command-spec.ts";
 import {
   changeResults,
   routine,
@@ -127,7 +127,7 @@ export const kbImport = task({
   params: importParams,
   returns: madeThere,
   sends: makes,
-  ...plannedChanges,
+  ...changesByPlan,
   examples: [
     "kb import backup --name 'Handbook copy'",
     "kb import backup --dry-run",
@@ -154,7 +154,7 @@ export const kbCopy = task({
   params: copyParams,
   returns: madeThere,
   sends: [listKnowledgeBases, ...makes],
-  ...plannedChanges,
+  ...changesByPlan,
   examples: [
     "kb copy Handbook --name 'Handbook copy'",
     "kb copy Handbook --name 'Handbook staging' --to-profile sandbox",

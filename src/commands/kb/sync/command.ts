@@ -11,7 +11,7 @@ import { downloadDocumentsZip, listDocuments } from "../../../operations/documen
 import { createKnowledgeBase, getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { dataset_id, encodingParam, required } from "../../../operations/shared.ts";
-import { plannedChanges, task } from "../../task/command-spec.ts";
+import { changesByPlan, task } from "../../task/command-spec.ts";
 import { changeResults, syncRequests, transferFlags } from "../changes/index.ts";
 
 /** Which files belong to which documents. */
@@ -95,7 +95,7 @@ export const kbSync = task({
   },
   returns: onTerminal({ ...changeResults, name: "path" }, syncRows),
   sends: [...syncRequests, listChunks, createChunks, updateChunk, deleteChunk, createKnowledgeBase],
-  ...plannedChanges,
+  ...changesByPlan,
   examples: [
     "kb sync Handbook docs",
     "kb sync Handbook docs --dry-run",
@@ -128,7 +128,7 @@ export const kbSyncRun = task({
     withNamePath("document_id", list("", "source:name action path note document_id:id")),
   ),
   sends: [...syncRequests, listChunks, createChunks, updateChunk, deleteChunk, createKnowledgeBase],
-  ...plannedChanges,
+  ...changesByPlan,
   examples: [
     "kb sync run --config sources.yaml",
     "kb sync run handbook --config sources.yaml --dry-run",

@@ -12,7 +12,7 @@ import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowl
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
 import { runWorkflow } from "../../../operations/workflows.ts";
-import { plannedChanges, task } from "../../task/command-spec.ts";
+import { changesByPlan, task } from "../../task/command-spec.ts";
 
 export const questionsParams = {
   dataset_id,
@@ -57,7 +57,7 @@ export const kbQuestions = task({
     listMessages,
     getEndUser,
   ],
-  ...plannedChanges,
+  ...changesByPlan,
   runsToEnd: true,
   examples: [
     "kb questions Handbook new.jsonl --app questioner --count 100 --dry-run",

@@ -10,7 +10,7 @@ import {
 import { listModels } from "../../../operations/pipeline.ts";
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id } from "../../../operations/shared.ts";
-import { plannedChanges, task } from "../../task/command-spec.ts";
+import { changesByPlan, task } from "../../task/command-spec.ts";
 import { transfers } from "../../kb/changes/index.ts";
 import { evalParams } from "../eval/index.ts";
 
@@ -75,7 +75,7 @@ export const kbTune = task({
     ...transfers,
   ],
   wraps: searchKnowledgeBase,
-  ...plannedChanges,
+  ...changesByPlan,
   runsToEnd: true,
   examples: [
     "kb tune Handbook questions.jsonl --dry-run",
