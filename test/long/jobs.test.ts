@@ -2,7 +2,9 @@
 // code, what it says, and what is true on the server afterwards, read without our programs.
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { readAnswerRules } from "../../src/sandbox/apps/definitions/read-rules.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { actions, contentsOf, write } from "../lib/directory.ts";
 import { xlsx } from "../lib/office-files.ts";
 import { onPty } from "../lib/pty.ts";
@@ -10,14 +12,23 @@ import { testSandbox } from "../lib/sandbox.ts";
 import { shell } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
-const server = await testSandbox({ speed: 400, models: true });
+/** An application that knows two answers. */
+const hr = readAnswerRules(
+  {
+    rules: [
+      { question: "How many days?", answer: "Thirty days." },
+      { question: "Where is parking?", answer: "Behind the house." },
+    ],
+  },
+  "hr",
+);
+const server = await testSandbox({ speed: 400, models: true, applications: [hr] });
 const { origin } = server.sandbox;
 const home = await temporaryDirectory();
 const at = (name: string) => join(home, name);
 const read = (name: string) => readFile(at(name), "utf8");
 /** Prepares, in this process and with the state of the same user. */
-const prepare = async (...argv: string[]) =>
-  (await server.done(["kb", ...argv], { folder: home })).out.trim();
+const prepare = (...argv: string[]) => server.done(["kb", ...argv], { folder: home });
 
 const env = {
   ...server.env,
@@ -92,20 +103,22 @@ async function base(name: string, of: Readonly<Record<string, string>> = {}): Pr
   if (Object.keys(of).length > 0) await prepare("doc", "wait", name);
 }
 
-/** The methods and paths of requests that the last line sent, or of those that match. */
-const sent = (pattern = /./) =>
+/** The methods and paths of requests that match. */
+const sent = (pattern: RegExp) =>
   server.seen.map(({ method, path }) => `${method} ${path}`).filter((line) => pattern.test(line));
 
 describe("lists", () => {
   const names = "--columns name,documents";
 
-  test("the three largest knowledge bases", async () => {
-    // The largest is the oldest: it is not on the first page of 20.
-    // Two knowledge bases are the sandbox's own.
+  // The largest is the oldest: it is not on the first page of 20. Two more are the sandbox's own.
+  beforeAll(async () => {
     await base("Archive", { a: "one", b: "two", c: "three" });
     await base("Manuals", { a: "one", b: "two" });
     await base("Notes", { a: "one" });
     for (let shelf = 1; shelf <= 22; shelf++) await base(`Shelf ${shelf}`);
+  });
+
+  test("the three largest knowledge bases", async () => {
     const ran = await types(`kb list --sort documents --reverse --limit 3 ${names}`);
     expect(ran.out).toBe("Archive\t3\nManuals\t2\nNotes\t1\n");
     expect(ran.err).toBe("3 of 27 shown\n");
@@ -373,7 +386,7 @@ describe("many documents at once", () => {
     expect(teams).toEqual({ a: "it", b: "people", c: "people" });
   });
 
-  test("values from a sheet with a column that is no field", async () => {
+  test("values from a sheet with an unknown column", async () => {
     await base("Columns", of);
     await write(home, { "values.csv": "doc,owner\na,Ann\nb,Bob\nc,Cid\n" });
     const ran = await types("kb metadata set Columns --each values.csv", 3);
@@ -477,6 +490,8 @@ describe("runs and chats", () => {
   test("the answer of a workflow in a variable of a script", async () => {
     const ran = await types('out=$(wf run query=hello --only-output query) && echo "<$out>"');
     expect([ran.out, ran.err]).toEqual(["<hello>\n", ""]);
+    const help = (await types("wf run --help")).out;
+    expect(help).toContain("Examples:\n  wf run query=hello --only-output query\n");
     const failed = await types("out=$(wf --app broken run query=x --only-output query)", 9);
     expect(failed.err).toContain("failed at node Fetch: [Errno 111] Connection refused");
   });
@@ -505,6 +520,22 @@ describe("runs and chats", () => {
     const passed = await types("wf test run asked.yaml");
     expect(passed.out).toContain("# 1 of 1 test passed");
   });
+});
+
+test("an application that answers nonsense does not pass the nightly tests", async () => {
+  const tests = [
+    { name: "days", query: "How many days?", expect: ["text ~ thirty"] },
+    { name: "parking", query: "Where is parking?", expect: ["text ~ house"] },
+  ];
+  await write(home, { "hr.yaml": JSON.stringify({ tests }) });
+  const app = { KB_APP_KEY: "app-hr" };
+  await types("wf test run hr.yaml --save before.json", 0, app);
+  const line = "wf test run hr.yaml --baseline before.json";
+  expect((await types(line, 0, app)).out).toContain("# 2 of 2 tests passed");
+  server.sandbox.setFaults([parseFault("POST */chat-messages answer=Nonsense. times=999")]);
+  const ran = await types(line, 14, app).finally(() => server.sandbox.setFaults([]));
+  expect(ran.out).toMatch(/^# .*0 of 2 tests passed$/m);
+  expect(ran.out).toContain("Nonsense.");
 });
 
 test("sign in with a key from a script", async () => {
