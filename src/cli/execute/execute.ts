@@ -324,11 +324,10 @@ async function* guarded(
   const { guard } = programOf(command);
   const object = input[changedKb(command) ?? ""];
   if (!guard || typeof object !== "string" || context.options.dryRun) return yield* values(context);
-  // Nothing is stored for a delete that nobody can confirm.
-  if (command.row?.destructive && !options.input && !options.globals.yes)
-    await context.confirm(
-      confirmationText(command, typed, { isBackedUp: asksForBackup(options.globals) }),
-    );
+  const isBackedUp = asksForBackup(options.globals);
+  // Nothing is stored for a delete that cannot be confirmed.
+  if (command.row?.destructive && isBackedUp && !options.input && !options.globals.yes)
+    await context.confirm(confirmationText(command, typed, { isBackedUp }));
   return yield* guard({ object, line: lineOf(command, typed), writes, values }, context);
 }
 

@@ -59,7 +59,7 @@ test("its text is one word: cat prints the rows, and no edit replaces them", asy
       .map((text) => text.trim())
       .toSorted(),
   ).toEqual(rows.slice(1));
-  expect(printed.err).toBe("document faq.csv has the rows of a sheet: these are its chunks\n");
+  expect(printed.err).toBe("no text of document faq.csv: these are its chunks\n");
   const ran = await server.cli(["kb", "doc", "edit", "Base", "faq.csv"], {
     folder: home,
     tty: true,

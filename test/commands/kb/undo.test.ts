@@ -377,7 +377,7 @@ describe("the prompt before a delete", () => {
     }
   });
 
-  test("nothing is stored for a delete that nobody can confirm", async () => {
+  test("nothing is stored for a delete that cannot be confirmed", async () => {
     await server.done(["kb", "doc", "add", "Base", "kept.md", "--text", "x"]);
     const own = { folder: join(home, "unconfirmed") };
     const ran = await server.cli(["kb", "doc", "delete", "Base", "kept.md", "--backup"], own);

@@ -277,9 +277,9 @@ export const tests: Scenario = {
     },
     {
       name: "tests that only one shard has are not merged",
-      file: "src/commands/measure/suites/merge.ts",
-      from: "Math.max(0, ...shards.map(({ length }) => length));",
-      to: "Math.min(...shards.map(({ length }) => length));",
+      file: "src/lib/collect.ts",
+      from: "Math.max(0, ...lists.map(({ length }) => length))",
+      to: "Math.min(...lists.map(({ length }) => length))",
     },
   ],
 };

@@ -199,17 +199,14 @@ export async function* cat(
   context: Context,
 ): AsyncGenerator<Uint8Array | string> {
   for (const id of document_id) {
-    const bytes = chunks
+    const stored = chunks
       ? undefined
       : await contentOf(dataset_id, id, context).catch(ignoring("unsupported")); // too old
-    const isSheet = bytes !== undefined && Buffer.from(bytes).toString() === PLACEHOLDER;
-    if (bytes && !isSheet) yield bytes;
+    const bytes = Buffer.from(stored ?? []).toString() === PLACEHOLDER ? undefined : stored;
+    if (bytes) yield bytes;
     else yield* chunkTexts(context.api.rows(listChunks, { dataset_id, document_id: id }));
-    const name = context.enteredName(id);
-    const why = isSheet
-      ? `document ${name} has the rows of a sheet`
-      : `no file of document ${name}`;
-    if ((!bytes || isSheet) && !chunks) await context.notice(`${why}: these are its chunks`);
+    const what = `no ${stored ? "text" : "file"} of document ${context.enteredName(id)}`;
+    if (!bytes && !chunks) await context.notice(`${what}: these are its chunks`);
   }
 }
 
