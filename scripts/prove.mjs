@@ -44,6 +44,10 @@ const proofs = {
     what: "10,000 seeds of the scenarios `as-is` and `backups`",
     script: ["simulate.mjs", "--seeds", "10000", "--scenario", "as-is,backups"],
   },
+  mutants: {
+    what: "400 changed operators, conditions and numbers, and whether the nearest tests see them",
+    script: ["mutants.mjs"],
+  },
   site: {
     what: "1,000 seeds of a site with 8 to 150 pages, and 1,000 of one with 1,000 pages",
     script: ["simulate.mjs", "--seeds", "1000", "--scenario", "site,large-site"],
