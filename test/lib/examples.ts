@@ -29,6 +29,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
   [/^kb source check/, 14, "the programs that examples start fail"],
   [/^kb tune .*--arms/, 2, "it asks first"],
+  [/^kb (doc|chunk) edit/, 2, "an editor needs a terminal"],
   [/^wf top/, 130, "it runs until it is interrupted"],
 ];
 
@@ -69,6 +70,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
       (name) => `wf --app echo test run suite.yaml --save ${name}`,
     ),
   ],
+  [/test init --from conversations --user ann/, ["wf --app chat chat send Hello --user ann -q"]],
   [/^wf timeline last/, ["wf --app echo run query=hello --record recorded.jsonl"]],
   [/^wf test flaky/, ["wf --app echo test run suite.yaml --history results"]],
   [/^kb eval .*--baseline/, ["kb eval Handbook questions.jsonl --save before.json"]],

@@ -94,7 +94,7 @@ export const chunkEdit = task({
   effect: "writes",
   exits: ["remote-failed"],
   examples: [
-    "kb chunk edit Handbook leave.md $CHUNK",
+    "kb chunk edit Handbook welcome.md $CHUNK",
     "EDITOR=nano kb chunk edit FAQ 1.csv $CHUNK",
   ],
 });
