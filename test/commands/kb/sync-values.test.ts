@@ -244,6 +244,10 @@ describe("content changed on the server since the last sync", () => {
     await writeFile(csv, "9,neun\n");
     await done("doc", "replace", kb, "r.csv", csv);
     await done("doc", "wait", kb);
+    const preview = await done("sync", kb, dir, "--dry-run");
+    expect(preview.out).toContain(
+      "1.md\t3 characters to index; changed on the server since the last sync",
+    );
     const since = server.seen.length;
     const ran = await done("sync", kb, dir);
     expect(actions(ran.out)).toEqual(["update 1.md", "update 2.md", "update r.csv"]);

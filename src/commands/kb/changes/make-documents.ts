@@ -126,8 +126,7 @@ async function endedEarly(error: CliError, tally: RunTally, context: Context): P
 export const plannedRow = (change: DocumentChange): Change => {
   if (sendsContent(change) && change.source) {
     const size = `${sizeOf([change.source])} to index`;
-    const isLossy = change.losses !== undefined && change.losses.length > 0;
-    return rowOf(change, { note: isLossy ? `${size}; ${change.note}` : size });
+    return rowOf(change, { note: change.note === null ? size : `${size}; ${change.note}` });
   }
   // It is sent once more, but the same content had no chunks before.
   const error = change.action === "adopt" ? change.document?.error : undefined;
