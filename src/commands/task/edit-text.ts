@@ -66,5 +66,6 @@ async function openEditor(path: string, { host, abortError }: Context): Promise<
   const line = `${editor} ${isWindows ? `"${path}"` : shellQuote(path)}`;
   const exit = await host.spawn(line, [], { shell: true, signal }).exit;
   if (signal.aborted) throw abortError();
-  if (exit !== 0) throw usage(`${editor} failed with exit code ${exit}`, "set VISUAL or EDITOR");
+  const hint = exit === 127 ? "set VISUAL or EDITOR" : undefined; // not found
+  if (exit !== 0) throw usage(`${editor} ended with exit code ${exit}`, hint);
 }

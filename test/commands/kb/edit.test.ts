@@ -112,7 +112,7 @@ test("a write that the server refuses keeps the file", async () => {
 });
 
 test.each([
-  ["an editor that fails", `echo new > "$1"; exit 7`, "failed with exit code 7", "new\n"],
+  ["an editor that fails", `echo new > "$1"; exit 7`, "ended with exit code 7", "new\n"],
   ["an empty text", `printf ' \\n' > "$1"`, "the text is empty or not UTF-8", " \n"],
   ["a text with NUL", `printf 'a\\0' > "$1"`, "the text is empty or not UTF-8", "a\0"],
 ])("%s sends nothing and keeps the file", async (_, script, problem, kept) => {
