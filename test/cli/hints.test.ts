@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { spawnChild } from "../../src/host/child-process.ts";
 import { mapCommands } from "../../src/lib/command-line.ts";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { rareTest, sampled } from "../lib/sampled.ts";
@@ -156,9 +157,23 @@ beforeAll(async () => {
   );
   await writeFile(join(folder, "rows.csv"), "query\nx\ny\n");
   await writeFile(join(folder, "faq.csv"), "question,answer\nx,x\n");
+  await writeFile(join(folder, "gbk.txt"), Buffer.from("d4b1b9a4", "hex"));
+  await writeFile(join(folder, "sheet.csv"), "content\nx\n");
+  await done("kb create Rows --indexing-technique economy");
+  await done(`kb sync Rows ${folder}/sheet.csv --rows`);
+  await done(`kb backup ${folder}/single Rows`);
+  ids["chunk"] = await done("kb chunk list 'Hand book' leave.md -o name");
 });
 
 const scenes: readonly Scene[] = [
+  // Editors
+  { line: "kb doc edit 'Hand book' leave.md" },
+  { line: "kb chunk edit 'Hand book' leave.md $chunk" },
+  { line: "kb doc edit Rows sheet.csv" },
+  {
+    line: "kb doc edit 'Hand book' leave.md",
+    world: { tty: true, spawn: spawnChild, env: { VISUAL: "false" } },
+  },
   // The command line
   { line: "kb show" },
   { line: "kb doc show 'Hand book'" },
@@ -220,6 +235,9 @@ const scenes: readonly Scene[] = [
   { line: "wf --app slow show $echo" },
   // Keys and servers
   { line: "kb list", world: { env: { KB_KEY: "dataset-wrong" } } },
+  { line: "wf show $echo --nodes" },
+  { line: "kb doc upload 'Hand book' $dir/gbk.txt" },
+  { line: "kb backup diff $dir/single" },
   { line: "wf logs", world: { env: { KB_PROFILE: "", KB_APP_KEY: "app-wrong" } } },
   {
     line: "kb list",
@@ -452,6 +470,8 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/shared/login/login.ts", "wf profile use", "needs two keys: login.test.ts"],
   ["commands/shared/login/profile.ts", "wf login", "needs two keys: login.test.ts"],
   ["commands/shared/login/login.ts", "base-url", "is another server: login.test.ts"],
+  ["commands/kb/documents/rename.ts", "kb chunk list", "needs a binary file: edit.test.ts"],
+  ["commands/shared/login/login-key.ts", "wf login", "needs access tokens: access-tokens.test.ts"],
   ["cli/execute/line-client.ts", "api", "needs an invalid response: test/api"],
   ["cli/errors/line-error.ts", "program, []", "for messages that commander does not send today"],
   ["commands/kb/pipelines/run.ts", "kb doc list", "needs a lost stream: pipelines.test.ts"],
