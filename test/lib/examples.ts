@@ -29,7 +29,8 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
   [/^kb source check/, 14, "the programs that examples start fail"],
   [/^kb tune .*--arms/, 2, "it asks first"],
-  [/^kb (doc|chunk) edit/, 2, "an editor needs a terminal"],
+  [/kb (doc|chunk) edit/, 2, "an editor needs a terminal"],
+  [/^wf show .*--nodes/, 3, "no events of the run are on this machine"],
   [/^wf top/, 130, "it runs until it is interrupted"],
 ];
 
@@ -54,6 +55,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb backup (list|diff|cat|restore|drill|prune)/, ["kb backup backups Handbook"]],
   [/^kb backup diff backups$/, ["kb backup backups Handbook"]],
   [/^kb chunk import/, ["kb chunk export Handbook chunks.csv"]],
+  [/^kb search .*--only FAQ/, ["kb create FAQ --indexing-technique economy"]],
   [/^kb sync FAQ/, ["kb create FAQ --indexing-technique high_quality"]],
   [/^kb undo/, ["kb doc disable Handbook leave.md --backup-dir backups"]],
   [/^wf .*test (run|plan) .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
@@ -266,7 +268,7 @@ function runnable(line: string): { readonly line: string; readonly by: "us" | "s
   const bare = inner.replace(/'[^']*'|"[^"]*"/g, "");
   return {
     line: inner,
-    by: /[|<>;&(]|sandbox |logs --follow|top|mcp --http/.test(bare) ? "sh" : "us",
+    by: /^[A-Z]+=|[|<>;&(]|sandbox |logs --follow|top|mcp --http/.test(bare) ? "sh" : "us",
   };
 }
 

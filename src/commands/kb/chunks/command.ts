@@ -93,10 +93,7 @@ export const chunkEdit = task({
   wraps: updateChunk,
   effect: "writes",
   exits: ["remote-failed"],
-  examples: [
-    "kb chunk edit Handbook welcome.md $CHUNK",
-    "EDITOR=nano kb chunk edit FAQ 1.csv $CHUNK",
-  ],
+  examples: ["kb chunk edit Handbook welcome.md $CHUNK"],
 });
 
 export const chunkExportParams = {
