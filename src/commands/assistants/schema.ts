@@ -172,7 +172,7 @@ export type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: 
 
 /** Does a text speak of flags or exit codes? Commands in backticks become calls of tools. */
 const isOfCommandLine = (text: string): boolean =>
-  /(?:^|[\s(])--?[a-z]|\bexits?\b.*\b(?:code|\d+)\b/i.test(text.replace(/`[^`]*`/g, ""));
+  /(?:^|[\s(])--?[a-z]|\bexits?\b.{0,80}\b(?:code|\d+)\b/i.test(text.replace(/`[^`]*`/g, ""));
 
 /** A text of a command with the names of arguments for their flags. */
 const withArguments = (text: string, schema: Schema): string =>

@@ -102,7 +102,7 @@ function rowsOf(
 
 /** The number of a column, from 1 on: `AB7` → 28. */
 const columnOf = (place: string): number =>
-  [...place.replace(/\d+$/, "")].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0);
+  [...place.replaceAll(/\d/g, "")].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0);
 
 function shownValue(type: string, text: string, shared: readonly string[]): string {
   if (type === "s") return shared[Number(text)] ?? "";

@@ -166,7 +166,9 @@ function keyedRow(row: FileRow, columns: SheetColumns): KeyedRow {
   const cell = (column: string | undefined) =>
     column === undefined ? undefined : textOf(row.values[column]);
   const content = cell(columns.content) ?? "";
-  const words = cell(columns.keywords)?.split(/\s*[\n,;，；、]\s*/);
+  const words = cell(columns.keywords)
+    ?.split(/[\n,;，；、]/)
+    .map((word) => word.trim());
   return {
     number: row.number,
     place: rowPlace(row),
