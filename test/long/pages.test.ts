@@ -5,7 +5,7 @@ import { create, runInSandbox } from "../lib/recipes.ts";
 test.each(runnablePages)("the commands of %s print what it shows", checkPage);
 
 /** Commands that need a terminal or a browser. */
-const interactive = /^(kb|wf) (login|open|top|chat$|run$|doc delete)/;
+const interactive = /^(kb|wf) (login|open|top|chat$|run$|doc (delete|edit)|chunk edit)/;
 
 test("no command of the page for users of the console is incomplete", async () => {
   const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
