@@ -93,7 +93,10 @@ export const chunkEdit = task({
   wraps: updateChunk,
   effect: "writes",
   exits: ["remote-failed"],
-  examples: ["kb chunk edit Handbook welcome.md $CHUNK"],
+  examples: [
+    "kb chunk edit Handbook welcome.md $CHUNK",
+    "EDITOR=nano kb chunk edit Handbook welcome.md $CHUNK",
+  ],
 });
 
 export const chunkExportParams = {
