@@ -202,7 +202,7 @@ export async function* cat(
     const stored = chunks
       ? undefined
       : await contentOf(dataset_id, id, context).catch(ignoring("unsupported")); // too old
-    const bytes = Buffer.from(stored ?? []).toString() === PLACEHOLDER ? undefined : stored;
+    const bytes = stored && Buffer.from(PLACEHOLDER).equals(stored) ? undefined : stored;
     if (bytes) yield bytes;
     else yield* chunkTexts(context.api.rows(listChunks, { dataset_id, document_id: id }));
     const what = `no ${stored ? "text" : "file"} of document ${context.enteredName(id)}`;

@@ -10,7 +10,7 @@ import { editText } from "../../task/edit-text.ts";
 import type { Edited } from "../../task/edit-text.ts";
 import type { docEditParams } from "./command.ts";
 import { contentOf, replaceFile } from "./contents.ts";
-import { responseValues } from "./field-values.ts";
+import { responseValues, storedValues } from "./field-values.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
 import { hasOwnChunks, syncFields } from "./state.ts";
 import { confirmLosses, lossesOf, nameLosses } from "./losses.ts";
@@ -225,10 +225,7 @@ export async function* edit(
   const input = { ...place, name: requireField(before.name, "name") };
   requireAvailable(before, input);
   requireFile(before);
-  const marks = new Map(
-    responseValues(before.doc_metadata).map(({ name, value }) => [name, value]),
-  );
-  if (hasOwnChunks(before, marks.get(syncFields.source)))
+  if (hasOwnChunks(before, storedValues(before.doc_metadata)[syncFields.source]))
     throw unsupported(
       `the chunks of ${input.name} are not made of its text, which would replace them`,
       `edit the sheet and sync it again, or a chunk: ${commandLine("kb chunk list", args)}`,

@@ -18,6 +18,7 @@ import {
   obstacle,
   recoded,
   uploadKind,
+  uploadLimit,
   walkFiles,
   binaryKinds,
   contentFixes,
@@ -41,8 +42,6 @@ interface LintRow extends LintProblem {
   readonly file: string;
 }
 
-/** Default upload limit of a server (server §9.3); text is not uploaded. */
-const uploadLimit = 15 * 2 ** 20;
 const concurrency = 8;
 
 /** Lists the problems that files would have as documents; sends nothing. Throws gate for errors, or `strict` warnings. */

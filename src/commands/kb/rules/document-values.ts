@@ -8,7 +8,7 @@ import { automaticProcessRule, defaultByForm } from "../../../operations/shared.
 import type { CommandRules, Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { changeSettings, nameLosses } from "../documents/index.ts";
-import { textProblem, uploadKind } from "../sources/index.ts";
+import { textProblem, uploadKind, uploadLimit } from "../sources/index.ts";
 import { modelsIn, withoutModel } from "../../models/index.ts";
 import { isProvider, modelName, modelsNamed } from "../../../lib/model-names.ts";
 import { firstNames, keywordOf, shortened } from "../../../lib/text.ts";
@@ -57,6 +57,8 @@ export function tellReplaced(response: unknown): string | undefined {
 async function nameUnknownEncoding(file: unknown, { host, notice }: Context): Promise<void> {
   const path = valueAt(file, "path");
   if (typeof path !== "string" || uploadKind(path) !== "text") return;
+  const size = (await host.files.stat(path).catch(() => null))?.size;
+  if (size === undefined || size > uploadLimit) return; // servers refuse it; an upload is not held in memory
   const problem = textProblem(await host.files.read(path).catch(() => new Uint8Array()));
   if (problem?.finding !== "encoding") return;
   const line = commandLine("kb doc add", ["KB", path], { "text-file": path, encoding: "NAME" });

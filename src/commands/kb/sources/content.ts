@@ -27,6 +27,9 @@ export const extraKinds: ReadonlySet<string> = new Set([
 export const extensionOf = (path: string): string =>
   /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
 
+/** Default upload limit of a server (server §9.3); text is not uploaded. */
+export const uploadLimit = 15 * 2 ** 20;
+
 /** Is a file sent as text or uploaded? Undefined if no server accepts it. */
 export function uploadKind(path: string): "text" | "file" | undefined {
   const extension = extensionOf(path);

@@ -6,6 +6,7 @@ export {
   markupKinds,
   textKinds,
   uploadKind,
+  uploadLimit,
   contentFixes,
   pointerProblem,
   recoded,
