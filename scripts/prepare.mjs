@@ -6,8 +6,11 @@ import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Says what it does and runs a program in the project directory; if that fails, prints its output and exits with its code. */
-function must(what, command, args) {
+/**
+ * Says what it does and runs a program in the project directory. If that fails, or the file that it makes is not there,
+ * prints its output and exits: npm 10 may exit with 0 after it failed to reach its registry.
+ */
+function must(what, made, command, args) {
   console.error(`${what}…`);
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     cwd: root,
@@ -15,9 +18,10 @@ function must(what, command, args) {
     maxBuffer: 2 ** 26,
     shell: process.platform === "win32",
   });
-  if (status === 0) return;
+  if (status === 0 && existsSync(made)) return;
   console.error(error?.message ?? `${stdout}${stderr}`.trim());
-  process.exit(status ?? 1);
+  if (status === 0) console.error(`${command} exited with 0, but did not make ${made}`);
+  process.exit(status || 1);
 }
 
 /** Returns the path of a program that a development dependency installs. */
@@ -33,9 +37,9 @@ const newest = (folder) =>
   );
 
 function install() {
-  const installed = changed(join(root, "node_modules", ".package-lock.json"));
-  if (installed < changed(join(root, "package-lock.json"))) {
-    must("Installing", "npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+  const installed = join(root, "node_modules", ".package-lock.json");
+  if (changed(installed) < changed(join(root, "package-lock.json"))) {
+    must("Installing", installed, "npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
   }
 }
 
@@ -46,8 +50,14 @@ function build() {
     changed(join(root, "rolldown.config.mjs")),
     changed(join(root, "package-lock.json")),
   );
-  if (changed(join(root, "dist", "main.cjs")) < sources) {
-    must("Building", tool("rolldown"), ["-c", "rolldown.config.mjs", "--logLevel", "silent"]);
+  const built = join(root, "dist", "main.cjs");
+  if (changed(built) < sources) {
+    must("Building", built, tool("rolldown"), [
+      "-c",
+      "rolldown.config.mjs",
+      "--logLevel",
+      "silent",
+    ]);
   }
 }
 
