@@ -52,12 +52,7 @@ function build() {
   );
   const built = join(root, "dist", "main.cjs");
   if (changed(built) < sources) {
-    must("Building", built, tool("rolldown"), [
-      "-c",
-      "rolldown.config.mjs",
-      "--logLevel",
-      "silent",
-    ]);
+    must("Building", built, process.execPath, [join(root, "scripts", "build.mjs")]);
   }
 }
 
