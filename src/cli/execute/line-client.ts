@@ -7,7 +7,7 @@ import type { Settings } from "../../config/settings.ts";
 import { requireBaseUrl, targetOf } from "../../config/target.ts";
 import { ApiError, CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { bytePieces, bytesOf } from "../../lib/collect.ts";
+import { bytePieces } from "../../lib/collect.ts";
 import { commandLine, mapCommands } from "../../lib/command-line.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { maskKey } from "../../redact/keys.ts";
@@ -147,7 +147,13 @@ async function requestJson(request: HttpRequest, maskedKey: string, host: Host):
 /** The content of a file. Its system errors become CliErrors: the client reports others as network errors. */
 async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
   if (bytes) return new Blob([...bytePieces(bytes as Uint8Array<ArrayBuffer>)], { type }); // never a shared buffer
-  if (path === "-") return new Blob([await bytesOf(host.stdin.bytes())], { type });
+  if (path === "-") {
+    // Kept for retries: of pieces that are Blobs already, nothing is in memory twice.
+    const pieces: Blob[] = [];
+    for await (const chunk of host.stdin.bytes())
+      pieces.push(new Blob([chunk as Uint8Array<ArrayBuffer>]));
+    return new Blob(pieces, { type });
+  }
   return host.files.blob(path, type).catch((error: unknown) => {
     throw toCliError(error);
   });
