@@ -71,11 +71,14 @@ function splitExtension(segment: string): readonly [stem: string, extension: str
 export const isBelow = (path: string): boolean =>
   !/[\\:\0]/.test(path) && path.split("/").every((segment) => !/^\.{0,2}$/.test(segment));
 
+/** Paths that are taken; of a file with a number below which all of its numbered ones are taken, too. */
+export type TakenPaths = Map<string, number>;
+
 /**
  * Makes a path unique among those in `taken`, and adds it there: `a.md`, then `a (1).md`. Paths that
  * differ only in case or Unicode normalization count as equal, and no path leads through a file.
  */
-export function uniquePath(path: string, taken: Set<string>): string {
+export function uniquePath(path: string, taken: TakenPaths): string {
   const segments = path.split("/");
   let parent = "";
   for (const [index, segment] of segments.entries()) {
@@ -84,10 +87,13 @@ export function uniquePath(path: string, taken: Set<string>): string {
     const isTaken = (name: string) =>
       taken.has(fold(name)) || (isFile && taken.has(fold(`${name}/`)));
     let candidate = parent + segment;
-    for (let number = 1; isTaken(candidate); number++)
-      candidate = `${parent}${stem} (${number})${extension}`;
+    const key = fold(candidate);
+    // Thousands of documents may have one name: they do not all count from 1.
+    let number = (isFile && taken.get(key)) || 1;
+    for (; isTaken(candidate); number++) candidate = `${parent}${stem} (${number})${extension}`;
+    if (isFile && taken.has(key)) taken.set(key, number);
     parent = isFile ? candidate : `${candidate}/`;
-    taken.add(fold(parent));
+    taken.set(fold(parent), 1);
   }
   return parent;
 }

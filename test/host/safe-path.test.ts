@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { diskFiles } from "../../src/host/node-files.ts";
 import { isBelow, pathInside, safePath, uniquePath } from "../../src/host/safe-path.ts";
+import type { TakenPaths } from "../../src/host/safe-path.ts";
 import { seeded } from "../lib/seeded.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
@@ -67,16 +68,33 @@ test("a safe path can be decoded, and has no name that a system or git treats in
 });
 
 test("unique paths differ in more than case, and none leads through a file", () => {
-  const taken = new Set<string>();
-  const paths = ["a.md", "A.md", "a.md", "a.md/b", "c/d", "c"];
+  const taken: TakenPaths = new Map();
+  const paths = ["a.md", "A.md", "a.md", "a.md/b", "a.md/c", "c/d", "c", "a.md"];
   expect(paths.map((path) => uniquePath(path, taken))).toEqual([
     "a.md",
     "A (1).md",
     "a (2).md",
     "a (3).md/b",
+    "a (3).md/c",
     "c/d",
     "c (1)",
+    "a (4).md",
   ]);
+});
+
+test("the paths of equal names do not count from 1 each", () => {
+  let lookUps = 0;
+  class Counted extends Map<string, number> {
+    override has(path: string): boolean {
+      lookUps++;
+      return super.has(path);
+    }
+  }
+  const taken: TakenPaths = new Counted();
+  const paths = Array.from({ length: 1000 }, () => uniquePath("documents/page.md", taken));
+  expect(paths.at(-1)).toBe("documents/page (999).md");
+  expect(new Set(paths).size).toBe(1000);
+  expect(lookUps).toBeLessThan(20_000);
 });
 
 test.each([

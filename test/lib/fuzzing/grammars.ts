@@ -9,6 +9,7 @@ import { parsePatterns, patternValues } from "../../../src/commands/kb/sync/patt
 import { parseExpectation } from "../../../src/commands/wf/expect/run-scope.ts";
 import { baseUrlOf } from "../../../src/config/profiles.ts";
 import { safePath, uniquePath } from "../../../src/host/safe-path.ts";
+import type { TakenPaths } from "../../../src/host/safe-path.ts";
 import { stringifyJson } from "../../../src/lib/json.ts";
 import { didYouMean } from "../../../src/lib/did-you-mean.ts";
 import { formatDuration, parseBytes, parseDuration } from "../../../src/lib/numbers.ts";
@@ -234,7 +235,7 @@ const names = target(
     ["%2e%2e", "$HOME", "-rf", "COM1", "x".repeat(300)],
   ],
   (text) => {
-    const taken = new Set<string>();
+    const taken: TakenPaths = new Map();
     const paths = [text, text, text.toUpperCase()].map((name) => uniquePath(safePath(name), taken));
     if (new Set(paths.map((path) => path.toLowerCase())).size < 3)
       throw new Error("one name twice");

@@ -22,6 +22,7 @@ import type { catParams, downloadParams } from "./command.ts";
 import { requireField } from "../../../api/response.ts";
 import type { Files } from "../../../host/host.ts";
 import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
+import type { TakenPaths } from "../../../host/safe-path.ts";
 import type { CallOptions } from "../../../api/calls.ts";
 
 /** Number of documents that a server puts into one ZIP (server §9.3). */
@@ -279,7 +280,7 @@ async function* writeFiles(
   context: Context,
 ): AsyncGenerator<WrittenFile> {
   const { files } = context.host;
-  const taken = new Set<string>();
+  const taken: TakenPaths = new Map();
   const conflicts: string[] = [];
   const lacking: string[] = [];
   const documents: { readonly id: string; readonly name: string }[] = [];

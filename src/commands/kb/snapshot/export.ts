@@ -8,6 +8,7 @@ import {
   safePath,
   uniquePath,
 } from "../../../host/safe-path.ts";
+import type { TakenPaths } from "../../../host/safe-path.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
@@ -91,7 +92,7 @@ function exportStore(
       chunks ? [[id, chunks.file] as const] : [],
     ),
   );
-  const taken = new Set<string>(); // those of an interrupted export are written again
+  const taken: TakenPaths = new Map(); // those of an interrupted export are written again
   for (const file of chunkFiles.values()) uniquePath(file, taken);
   const write = async (file: string, content: Uint8Array | string) =>
     files.writeAtomic(await newPathInside(directory, file, files), content);
@@ -195,7 +196,7 @@ function documentPaths(
   known: ReadonlyMap<string, StoredContent>,
   earlier: readonly StoredContent[],
 ): ReadonlyMap<string, string> {
-  const taken = new Set<string>();
+  const taken: TakenPaths = new Map();
   const paths = new Map<string, string>();
   for (const { id, name, stored } of documents) {
     const old = known.get(id);
