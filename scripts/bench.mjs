@@ -5,12 +5,15 @@
 //   npm run bench -- --json FILE         also write the figures as JSON
 import { cpus } from "node:os";
 import { writeFileSync } from "node:fs";
+import { bases } from "./bench/bases.mjs";
 import { binary } from "./bench/binary.mjs";
 import { bulk } from "./bench/bulk.mjs";
 import { clients } from "./bench/clients.mjs";
 import { connectionsAtOnce } from "./bench/connections.mjs";
+import { documents } from "./bench/documents.mjs";
 import { events } from "./bench/events.mjs";
 import { knowledge } from "./bench/knowledge.mjs";
+import { large } from "./bench/large.mjs";
 import { lists } from "./bench/lists.mjs";
 import { logs } from "./bench/logs.mjs";
 import { sources } from "./bench/sources.mjs";
@@ -21,6 +24,7 @@ import { timeline } from "./bench/timeline.mjs";
 import { packageSize } from "./bench/package.mjs";
 import { pages } from "./bench/pages.mjs";
 import { results } from "./bench/tools.mjs";
+import { top } from "./bench/top.mjs";
 import { tree } from "./bench/tree.mjs";
 import { prepare } from "./prepare.mjs";
 
@@ -36,6 +40,10 @@ const parts = {
   stats,
   plans,
   knowledge,
+  documents,
+  bases,
+  large,
+  top,
   sources,
   connections: connectionsAtOnce,
   clients,
@@ -43,12 +51,15 @@ const parts = {
   binary,
 };
 
-const words = process.argv.slice(2);
+/** The parts that compare two sizes: `loads` names them together. */
+const loads = ["documents", "bases", "logs", "stats", "large", "top"];
+
+const words = process.argv.slice(2).flatMap((word) => (word === "loads" ? loads : word));
 const at = words.indexOf("--json");
 const [, json] = at < 0 ? [] : words.splice(at, 2);
 const unknown = words.find((word) => !Object.hasOwn(parts, word));
 if (unknown !== undefined || (at >= 0 && json === undefined)) {
-  console.error(`usage: bench [${Object.keys(parts).join("|")}]… [--json FILE]`);
+  console.error(`usage: bench [${[...Object.keys(parts), "loads"].join("|")}]… [--json FILE]`);
   process.exit(2);
 }
 

@@ -1,143 +1,9 @@
 // Syncing a directory and exporting a knowledge base: requests, documents per second, memory.
-// `node knowledge.mjs serve` is the server process; it stores what it receives.
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import {
-  clean,
-  compared,
-  folder,
-  kb,
-  loop,
-  measured,
-  openSandbox,
-  result,
-  serving,
-} from "./tools.mjs";
-
-const base = "11111111-1111-4111-8111-111111111111";
-const idOf = (index) => `22222222-2222-4222-8222-${String(index).padStart(12, "0")}`;
-
-if (process.argv[2] === "serve") serve();
-
-/** Returns a document as lists show it. */
-function shown(document) {
-  return {
-    id: document.id,
-    position: document.index,
-    data_source_type: "upload_file",
-    data_source_info: { upload_file_id: document.id },
-    data_source_detail_dict: {
-      upload_file: { id: document.id, name: document.name, extension: "txt", size: 1 },
-    },
-    dataset_process_rule_id: "rule",
-    name: document.name,
-    created_from: "api",
-    created_at: 1_790_000_000 + document.index,
-    indexing_status: "completed",
-    error: null,
-    enabled: true,
-    archived: false,
-    display_status: "available",
-    word_count: 10,
-    doc_form: "text_model",
-    doc_metadata: document.metadata,
-  };
-}
-
-const knowledgeBase = {
-  id: base,
-  name: "Bench",
-  description: "",
-  permission: "only_me",
-  indexing_technique: "economy",
-  doc_form: "text_model",
-  tags: [],
-  retrieval_model_dict: { search_method: "keyword_search", top_k: 2 },
-};
-
-/** Implements the routes that sync and export need; counts requests and its own working time. */
-function serve() {
-  const { zipSync } = createRequire(import.meta.url)("fflate");
-  const documents = new Map();
-  const fields = [];
-  const counts = { lists: 0, zips: 0, writes: 0, other: 0, busy: 0 };
-
-  const answer = (method, path, query, body) => {
-    if (path === `/v1/datasets/${base}`) {
-      counts.other++;
-      return knowledgeBase;
-    }
-    if (path.endsWith("/documents/metadata")) {
-      counts.writes++;
-      for (const { document_id, metadata_list } of body.operation_data)
-        documents.get(document_id).metadata = metadata_list.map((each) => ({
-          ...each,
-          type: "string",
-        }));
-      return { result: "success" };
-    }
-    if (path.endsWith("/metadata")) {
-      if (method === "GET") return { doc_metadata: fields, built_in_field_enabled: false };
-      counts.writes++;
-      const field = { id: idOf(fields.length), ...body, count: 0 };
-      fields.push(field);
-      return field;
-    }
-    if (path.endsWith("/create-by-text")) {
-      counts.writes++;
-      const index = documents.size;
-      const document = { id: idOf(index), index, name: body.name, text: body.text, metadata: [] };
-      documents.set(document.id, document);
-      return { document: shown(document), batch: "1" };
-    }
-    if (path.endsWith("/documents")) {
-      counts.lists++;
-      const [page, limit] = [Number(query.get("page")), Number(query.get("limit"))];
-      const newest = documents.size - (page - 1) * limit;
-      const data = [];
-      for (let index = newest - 1; index >= Math.max(0, newest - limit); index--)
-        data.push(shown(documents.get(idOf(index))));
-      return { data, has_more: data.length === limit, limit, total: documents.size, page };
-    }
-    counts.other++;
-    const { id } = [...documents.values()][0] ?? {};
-    return { ...(id && shown(documents.get(id))), document_process_rule: { mode: "automatic" } };
-  };
-
-  const server = createServer((request, response) => {
-    const pieces = [];
-    request.on("data", (piece) => pieces.push(piece));
-    request.on("end", () => {
-      const { pathname, searchParams } = new URL(request.url, "http://localhost");
-      if (pathname === "/counts") {
-        response.end(JSON.stringify(counts));
-        for (const name of Object.keys(counts)) counts[name] = 0;
-        return;
-      }
-      const start = performance.now();
-      const body = pieces.length > 0 ? JSON.parse(Buffer.concat(pieces).toString()) : undefined;
-      if (pathname.endsWith("/download-zip")) {
-        counts.zips++;
-        const files = body.document_ids.map((id) => [
-          `${id}.md`,
-          Buffer.from(documents.get(id).text),
-        ]);
-        response.writeHead(200, { "content-type": "application/zip" });
-        response.end(zipSync(Object.fromEntries(files), { level: 0 }));
-      } else {
-        const text = JSON.stringify(answer(request.method, pathname, searchParams, body));
-        response.writeHead(200, { "content-type": "application/json" });
-        response.end(text);
-      }
-      counts.busy += performance.now() - start;
-    });
-  });
-  server.listen(0, "127.0.0.1", () => console.log(server.address().port));
-}
+import { base, servingDocuments } from "./knowledge-server.mjs";
+import { clean, compared, folder, kb, loop, measured, openSandbox, result } from "./tools.mjs";
 
 /** Measures a sync and an export of 10,000 documents. */
 export async function knowledge() {
@@ -154,15 +20,13 @@ export async function knowledge() {
   }
   await firstSync(concurrency);
 
-  const script = fileURLToPath(import.meta.url);
-  const server = await serving(script);
-  const counted = async ({ origin }) => (await fetch(`${origin}/counts`)).json();
+  const server = await servingDocuments();
   const env = { ...clean, KB_BASE_URL: `${server.origin}/v1`, KB_KEY: "dataset-bench" };
   const sync = [kb, "sync", base, directory, "--concurrency", String(concurrency), "-q"];
   await measured(sync, env);
-  await counted(server);
+  await server.counted();
   const second = await measured(sync, env);
-  const again = await counted(server);
+  const again = await server.counted();
   const own = second.seconds - again.busy / 1000;
   const title = `kb sync of ${count} unchanged files`;
   result(`${title}, lists`, again.lists, "requests", { atMost: 100 });
@@ -170,22 +34,25 @@ export async function knowledge() {
   result("  beyond the server's own time", own, "s", { atMost: 3 });
   result("  memory", second.megabytes, "MB", { atMost: 150 });
 
-  const exported = await measured([kb, "export", base, join(folder, "backup"), "-q"], env);
-  const asked = await counted(server);
+  const exported = await measured(
+    [kb, "export", base, join(folder, "backup"), "--no-chunks", "-q"],
+    env,
+  );
+  const asked = await server.counted();
   const each = (100 * (asked.zips + asked.other)) / count;
-  const exportTitle = `kb export of ${count}, requests beside lists`;
+  const exportTitle = `kb export --no-chunks of ${count}, requests beside lists`;
   result(exportTitle, each, "for 100", { atMost: 1.1 });
   result("  documents", count / exported.seconds, "per second");
   result("  memory", exported.megabytes, "MB");
   server.stop();
 
-  const shards = await serving(script);
+  const shards = await servingDocuments();
   const shardEnv = { ...env, KB_BASE_URL: `${shards.origin}/v1` };
   await measured(sync, shardEnv);
-  await counted(shards);
+  await shards.counted();
   for (let index = 1; index <= 8; index++)
     await measured([...sync, "--shard", `${index}/8`], shardEnv);
-  const all = await counted(shards);
+  const all = await shards.counted();
   const worth = all.lists / again.lists;
   result("eight shards, unchanged, complete lists read", worth, "lists", {
     atMost: 16,

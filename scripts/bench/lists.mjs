@@ -4,12 +4,23 @@ import { closeSync, openSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { clean, compared, folder, kb, loop, measured, median, result, serving } from "./tools.mjs";
+import {
+  clean,
+  compared,
+  folder,
+  kb,
+  isServer,
+  loop,
+  measured,
+  median,
+  result,
+  serving,
+} from "./tools.mjs";
 
-if (process.argv[2] === "serve") serveList(Number(process.argv[3]));
+if (isServer(import.meta.url)) serveList(Number(process.argv[3]));
 
 /** Rows like those of a real server, about 900 bytes each. */
-function baseRow(index) {
+export function baseRow(index) {
   return {
     id: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
     name: `Knowledge base ${index}`,
@@ -79,7 +90,7 @@ export async function lists() {
   const file = openSync(join(folder, "rows"), "w");
   const list = (format, { origin }) => {
     const env = { ...clean, KB_BASE_URL: `${origin}/v1`, KB_KEY: "dataset-sandbox" };
-    return measured([kb, "list", "--all", "-o", format], env, file);
+    return measured([kb, "list", "--all", "-o", format], env, { stdout: file });
   };
   for (const format of ["jsonl", "csv", "tsv", "grid"]) {
     const runs = await compared({

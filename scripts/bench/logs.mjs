@@ -4,7 +4,7 @@ import { closeSync, openSync, readSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { clean, compared, folder, loop, measured, result, serving, wf } from "./tools.mjs";
+import { clean, compared, folder, grown, loop, measured, serving, wf } from "./tools.mjs";
 
 if (process.argv[2] === "serve") serve(Number(process.argv[3]));
 
@@ -135,17 +135,13 @@ export async function logs() {
   });
   stop();
 
-  // Garbage collection moves the peak by some MB, so the lower one of two counts.
-  const twice = async (rows) => {
-    const server = await serving(script, rows);
-    const runs = [];
-    for (let round = 0; round < 2; round++)
-      runs.push(await exported(server.origin, rows, exportLine));
-    server.stop();
-    return Math.min(...runs.map(({ megabytes }) => megabytes));
-  };
-  const bytes = (((await twice(many)) - (await twice(few))) * 1024 * 1024) / (many - few);
-  result(`memory of ${many} rows beyond that for ${few}`, bytes, "bytes per row", { atMost: 16 });
+  const servers = new Map();
+  for (const rows of [few, many]) servers.set(rows, await serving(script, rows));
+  const load = (name, run, bytes) => grown({ name, unit: "row", sizes: [few, many], run, bytes });
+  const exporting = (rows) => exported(servers.get(rows).origin, rows, exportLine);
+  await load("wf logs export", exporting, 16);
+  await load("wf stats", (rows) => measured(statsLine, envOf(servers.get(rows).origin)), 200);
+  for (const server of servers.values()) server.stop();
 }
 
 /** Reads a file in pieces. */

@@ -2,7 +2,7 @@
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { logRow } from "./logs.mjs";
-import { folder, measured, result, wf } from "./tools.mjs";
+import { folder, grown, measured, result, wf } from "./tools.mjs";
 
 /** Writes `count` rows, three per second; every twentieth failed with a distinct error. */
 function writeRows(path, count) {
@@ -36,10 +36,13 @@ export async function stats() {
     rmSync(path);
     return run;
   };
-  const less = await once(few);
-  const more = await once(many);
-  const rate = many / more.seconds;
-  const bytes = ((more.megabytes - less.megabytes) * 1024 * 1024) / (many - few);
-  result(`wf stats --from ${many} rows`, rate, "rows/s", { atLeast: 80_000 });
-  result(`  memory beyond that for ${few}`, bytes, "bytes per row", { atMost: 200 });
+  const sizes = [few, many];
+  const seconds = await grown({
+    name: "wf stats --from",
+    unit: "row",
+    sizes,
+    run: once,
+    bytes: 200,
+  });
+  result(`  rows of ${many}`, many / seconds, "rows/s", { atLeast: 80_000 });
 }

@@ -3,11 +3,13 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { root } from "../prepare.mjs";
 
 /** Directory of all files; deleted when the benchmark ends. */
 export const folder = mkdtempSync(join(tmpdir(), "kb-wf-bench-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+process.on("SIGTERM", () => process.exit()); // so ends a server, which has a directory of its own
 
 export const kb = join(root, "bin", "kb.js");
 export const wf = join(root, "bin", "wf.js");
@@ -67,9 +69,10 @@ export async function inTurn(one, other) {
 
 /**
  * Runs a program to its end; returns its seconds, its seconds of processor time and its peak memory in
- * MB.
+ * MB. `how` has its stdin, its stdout and its exit code, if they are not the usual ones.
  */
-export async function measured(args, env = clean, stdout = "ignore") {
+export async function measured(args, env = clean, how = {}) {
+  const { stdin = "ignore", stdout = "ignore", exit = 0 } = how;
   const hook = join(folder, "usage.cjs");
   const report = join(folder, "usage.json");
   writeFileSync(
@@ -89,10 +92,10 @@ export async function measured(args, env = clean, stdout = "ignore") {
   const start = performance.now();
   const child = spawn(process.execPath, ["--require", hook, ...args], {
     env,
-    stdio: ["ignore", stdout, "inherit"],
+    stdio: [stdin, stdout, exit === 0 ? "inherit" : "ignore"],
   });
   const code = await new Promise((resolve) => child.on("exit", resolve));
-  if (code !== 0) throw new Error(`${args.join(" ")} ended with ${code}`);
+  if (code !== exit) throw new Error(`${args.join(" ")} ended with ${code}`);
   const seconds = (performance.now() - start) / 1000;
   return { seconds, ...JSON.parse(readFileSync(report, "utf8")) };
 }
@@ -114,12 +117,40 @@ export async function compared({ count, unit = "rows/s", bare, ours, name, limit
   return runs.map((run) => run.ours);
 }
 
+/**
+ * Runs work of two sizes in turn, and prints the time and memory of the larger one, and how both grow: what a unit
+ * costs, compared with the smaller one, and the memory of each further unit. `run` returns what `measured` does; the
+ * least of `rounds` runs counts, because other work and garbage collection only add to it. Returns the least seconds of
+ * the larger one.
+ */
+export async function grown({ name, unit, units = `${unit}s`, sizes, run, rounds = 2, bytes }) {
+  const [few, many] = sizes.map((size) => ({ size, runs: [] }));
+  for (let round = 0; round < rounds; round++)
+    for (const { size, runs } of [few, many]) runs.push(await run(size));
+  const least = ({ runs }, figure) => Math.min(...runs.map((each) => each[figure]));
+  const each = (which, figure) => least(which, figure) / which.size;
+  const growth = (figure) => each(many, figure) / each(few, figure);
+  result(`${name}, ${many.size} ${units}`, least(many, "seconds"), "s");
+  result(`  time of each ${unit}, compared with ${few.size}`, growth("seconds"), "×", {
+    atMost: 1.3,
+  });
+  result("  by processor time", growth("busy"), "×", { atMost: 1.3 });
+  result("  memory", least(many, "megabytes"), "MB");
+  const further = (least(many, "megabytes") - least(few, "megabytes")) / (many.size - few.size);
+  result(`  memory of each further ${unit}`, further * 2 ** 20, "bytes", { atMost: bytes });
+  return least(many, "seconds");
+}
+
 /** Builds a program for `node -e` with the project's packages; `agent` is an undici Agent. */
 export const loop = (lines) => `
   const require = module.constructor.createRequire(${JSON.stringify(join(root, "package.json"))});
   const { Agent } = require("undici");
   const agent = new Agent();
   (async () => { ${lines} process.exit(0); })();`;
+
+/** Is a script started as a server, not imported by one? */
+export const isServer = (url) =>
+  process.argv[2] === "serve" && process.argv[1] === fileURLToPath(url);
 
 /** Starts a server script that prints its port; returns its address and a way to stop it. */
 export async function serving(script, ...args) {
