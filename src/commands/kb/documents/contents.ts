@@ -21,8 +21,7 @@ import { PLACEHOLDER } from "./state.ts";
 import type { catParams, downloadParams } from "./command.ts";
 import { requireField } from "../../../api/response.ts";
 import type { Files } from "../../../host/host.ts";
-import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
-import type { TakenPaths } from "../../../host/safe-path.ts";
+import { newPathInside, safePath, uniquePath, type TakenPaths } from "../../../host/safe-path.ts";
 import type { CallOptions } from "../../../api/calls.ts";
 
 /** Number of documents that a server puts into one ZIP (server §9.3). */

@@ -7,8 +7,8 @@ import {
   pathInside,
   safePath,
   uniquePath,
+  type TakenPaths,
 } from "../../../host/safe-path.ts";
-import type { TakenPaths } from "../../../host/safe-path.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
