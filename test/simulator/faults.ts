@@ -37,6 +37,9 @@ const rates = {
   /** The line is reset, or silent, in the middle of the body. */
   "half body": 0.02,
   "silent body": 0.01,
+  /** A proxy passes a stream of events on in blocks, which end anywhere, or all of it with its headers at the end. */
+  "held body": 0.15,
+  "held response": 0.05,
   /** Lists of documents lack one of those that they count, several times. */
   "short list": 0.02,
   /** The server takes long. */

@@ -1,5 +1,6 @@
 import type { Dispatcher, FormData } from "undici";
 import type { ReceivedPart, ReceivedRequest } from "../../src/sandbox/protocol/handler.ts";
+import { collect } from "../../src/lib/collect.ts";
 import type { SandboxResponse } from "../../src/sandbox/protocol/response.ts";
 import type { FaultKind } from "./faults.ts";
 import type { SimulatedServer } from "./server.ts";
@@ -92,7 +93,7 @@ class Exchange {
     return {
       statusCode: response.status,
       headers: { date: server.now().toUTCString(), ...lowerCase(response.headers) },
-      body: this.#body(response.body),
+      body: this.#body(await this.#held(response.body)),
     } as unknown as Dispatcher.ResponseData; // all that the client uses
   }
 
@@ -116,6 +117,13 @@ class Exchange {
     return this.#isShort() ? { ...response, body: shortened(response.body) } : response;
   }
 
+  /** The body, or all of it at once from a proxy that holds even the headers of a stream back until its end. */
+  async #held(body: SandboxResponse["body"]): Promise<SandboxResponse["body"]> {
+    if (body instanceof Uint8Array || !this.#strikes("held response")) return body;
+    const whole = collect(encoded(body)).then((pieces) => Buffer.concat(pieces));
+    return this.#within(this.#options.headersTimeout, "HEADERS", whole);
+  }
+
   #isShort(): boolean {
     const { lists } = this.#caller;
     if (!/: GET \S+\/documents \d+$/.test(this.#place)) return false;
@@ -127,13 +135,20 @@ class Exchange {
     const { timeline, random } = this.#caller;
     const isCut = this.#strikes("half body");
     const isSilent = !isCut && this.#strikes("silent body");
-    const source = body instanceof Uint8Array ? halves(body) : encoded(body);
-    // A fault comes after one of the first pieces; a body of bytes has two.
-    const most = body instanceof Uint8Array ? 2 : 30;
+    const isHeld = !(body instanceof Uint8Array) && this.#strikes("held body");
+    const pieces = body instanceof Uint8Array ? halves(body) : encoded(body);
+    const size = blockSizes[Math.floor(random(`block of ${this.#place}`) * blockSizes.length)];
+    const source = isHeld ? inBlocks(pieces, size) : pieces;
+    // A fault comes after one of the first pieces; a body of bytes, and one in blocks, has few.
+    const most = body instanceof Uint8Array || isHeld ? 2 : 30;
     let left = isCut || isSilent ? Math.floor(random(`pieces of ${this.#place}`) * most) : Infinity;
     try {
       for (;;) {
-        if (left-- <= 0 && isCut) throw this.#end(reset());
+        const isEnd = left-- <= 0 && isCut;
+        // What was held until then is lost.
+        if (isEnd && isHeld)
+          await this.#on(timeline.wait(random(`cut of ${this.#place}`) * MAX_DELAY_MS));
+        if (isEnd) throw this.#end(reset());
         const next = left < 0 ? never() : source.next();
         const { done, value } = await this.#within(this.#options.bodyTimeout, "BODY", next);
         if (done) return;
@@ -211,6 +226,21 @@ async function* halves(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   const middle = Math.floor(bytes.length / 2);
   if (middle > 0) yield bytes.subarray(0, middle);
   if (bytes.length > middle) yield bytes.subarray(middle);
+}
+
+/** Bytes that a proxy collects before it passes them on. */
+const blockSizes = [100, 1000, 10_000, Infinity];
+
+async function* inBlocks(
+  pieces: AsyncIterable<Uint8Array>,
+  size = Infinity,
+): AsyncGenerator<Uint8Array> {
+  let held: Uint8Array = new Uint8Array();
+  for await (const piece of pieces) {
+    held = Buffer.concat([held, piece]);
+    for (; held.length >= size; held = held.subarray(size)) yield held.subarray(0, size);
+  }
+  if (held.length > 0) yield held;
 }
 
 async function* encoded(

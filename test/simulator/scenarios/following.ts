@@ -173,7 +173,7 @@ async function play(world: World): Promise<void> {
   );
 }
 
-/** Runs that are followed by several programs, answered and stopped, on lines that break. */
+/** Runs that are followed by several programs, answered and stopped, on lines that break or hold events back. */
 export const following: Scenario = {
   name: "follow",
   server: (seed) => ({
@@ -206,6 +206,12 @@ export const following: Scenario = {
       file: "src/follow/open-stream.ts",
       from: "return leave(status);",
       to: "return;",
+    },
+    {
+      name: "an event that a proxy has cut in two is lost",
+      file: "src/api/sse.ts",
+      from: "parser.feed(text);",
+      to: "parser.reset(); parser.feed(text);",
     },
     {
       name: "text from before the first event is not told",
