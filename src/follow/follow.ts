@@ -1,3 +1,4 @@
+import type { CallOptions } from "../api/calls.ts";
 import type { EventBatches } from "../api/sse.ts";
 import { CliError } from "../errors.ts";
 import { backoff, delays } from "../lib/backoff.ts";
@@ -165,7 +166,7 @@ class RunFollower {
     try {
       return await openStream(streamRunEvents, input, this.context, options);
     } catch (error) {
-      if (isHeldBack(error) && this.options.reconnect) return this.openReleased();
+      if (isHeldBack(error) && this.options.reconnect) return this.openReleased(options);
       // It belongs to another end user of the same name; its record can be read (server §2.1).
       if (!isOwn || !(error instanceof CliError) || error.kind !== "not-found") throw error;
       return recordedEnd(this.runId(), throughPauses && answer === undefined, this.context);
@@ -173,15 +174,17 @@ class RunFollower {
   }
 
   /** Opens the stream when the server closes it after its events, so that no proxy holds it back. */
-  private async openReleased(): Promise<EventStream> {
+  private async openReleased(calls: CallOptions): Promise<EventStream> {
     const { context, options } = this;
     const workflow_run_id = this.runId();
-    this.emptyConnections = MAX_EMPTY_CONNECTIONS; // the last one, unless it brings something
+    // Each further connection may be held back as long as this one, unless it brings something.
+    const left = MAX_EMPTY_CONNECTIONS - MAX_SILENT_CONNECTIONS;
+    this.emptyConnections = Math.max(this.emptyConnections, left);
     await context.notice(`no events from run ${workflow_run_id}; waiting for its end: ${heldBack}`);
     const through_pauses = options.throughPauses && options.answer === undefined;
     await waitForRun({ workflow_run_id, through_pauses }, context);
     const input = { workflow_run_id, include_state_snapshot: true };
-    return openStream(streamRunEvents, input, context, { retries: 0 });
+    return openStream(streamRunEvents, input, context, calls);
   }
 
   /** Without its snapshot a paused run sends nothing (server §15.3), so its record is read. */

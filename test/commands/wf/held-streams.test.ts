@@ -214,6 +214,16 @@ test.each(parts)(
   },
 );
 
+test("a run whose stream is held back, and then fails once, is shown to its end", async () => {
+  const run = newRun();
+  const result = await ran([...start, "-o", "jsonl"], run, {
+    details: inTurn(run.detail("running"), run.detail("succeeded")),
+    events: inTurn(silent, broken, run.finished("succeeded")),
+  });
+  expect(result, result.err).toMatchObject({ exit: 0, starts: 1 });
+  expect(result.out).toContain('{"event":"workflow_finished"');
+});
+
 test("the forms of a run whose stream is held back are answered", async () => {
   const answer = await answered();
   expect(answer, answer.err).toMatchObject({ exit: 0, starts: 1, submitted: 1 });
