@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 
 const utf8 = new TextEncoder();
 export const bytesOf = (content: string | Uint8Array): Uint8Array =>
@@ -14,6 +14,8 @@ export interface Inode {
   flushed: Uint8Array;
   /** When it was written, by the clock of the disk. */
   written: number;
+  /** A named pipe without a writer: reading it never ends. */
+  isPipe?: true;
 }
 
 /** ms after which the system flushes names and content by itself. */
@@ -24,6 +26,8 @@ const CONTENT_FLUSHED_MS = 30_000;
 export class Disk {
   readonly #files = new Map<string, Inode>();
   readonly #directories = new Set<string>(["/"]);
+  /** What each link leads to, as an absolute path; users alone make them. */
+  readonly #links = new Map<string, string>();
   /** Changes of names that a power cut may undo, in order. */
   #unflushed: { readonly at: number; readonly undo: () => void }[] = [];
   readonly #now: () => number;
@@ -34,7 +38,7 @@ export class Disk {
 
   /** The file of a name; throws ENOENT. */
   inode(path: string): Inode {
-    const found = this.#files.get(normal(path));
+    const found = this.#files.get(this.real(path));
     if (found) return found;
     throw systemError(this.isDirectory(path) ? "EISDIR" : "ENOENT", "open", path);
   }
@@ -48,21 +52,57 @@ export class Disk {
   }
 
   has(path: string): boolean {
-    return this.#files.has(normal(path)) || this.isDirectory(path);
+    return this.#files.has(this.real(path)) || this.isDirectory(path);
   }
 
   isDirectory(path: string): boolean {
-    return this.#directories.has(normal(path));
+    return this.#directories.has(this.real(path));
+  }
+
+  isPipe(path: string): boolean {
+    return this.#files.get(this.real(path))?.isPipe === true;
+  }
+
+  isLink(path: string): boolean {
+    return this.#links.has(this.#name(path));
+  }
+
+  /** The path without links. */
+  real(path: string): string {
+    const named = this.#name(path);
+    const target = this.#links.get(named);
+    return target === undefined ? named : this.real(target);
+  }
+
+  /** The path of a name itself: links on the way to it are followed. */
+  #name(path: string): string {
+    const at = normal(path);
+    if (this.#links.size === 0 || at === "/") return at;
+    const parent = this.real(dirname(at));
+    return `${parent === "/" ? "" : parent}/${basename(at)}`;
+  }
+
+  /** Puts something else in the place of a file, as a user does: a link to a path, or a named pipe. */
+  putLink(path: string, target: string): void {
+    this.discard(path);
+    this.#links.set(this.#name(path), target);
+  }
+
+  putPipe(path: string): void {
+    this.discard(path);
+    this.put(path, "");
+    this.inode(path).isPipe = true;
   }
 
   /** Creates an empty file, or empties one; throws ENOENT without its directory. */
   create(path: string): Inode {
-    if (!this.isDirectory(dirname(normal(path)))) throw systemError("ENOENT", "open", path);
-    const existing = this.#files.get(normal(path));
+    const at = this.real(path);
+    if (!this.isDirectory(dirname(at))) throw systemError("ENOENT", "open", path);
+    const existing = this.#files.get(at);
     if (existing) this.set(existing, new Uint8Array());
     if (existing) return existing;
     const created = { content: new Uint8Array(), flushed: new Uint8Array(), written: this.#now() };
-    this.#name(normal(path), created);
+    this.#setName(at, created);
     return created;
   }
 
@@ -99,7 +139,7 @@ export class Disk {
   }
 
   makeDirectory(path: string): void {
-    const at = normal(path);
+    const at = this.real(path);
     if (this.#directories.has(at)) return;
     this.makeDirectory(dirname(at));
     this.#directories.add(at);
@@ -108,22 +148,26 @@ export class Disk {
 
   rename(from: string, to: string): void {
     const inode = this.inode(from);
-    if (!this.isDirectory(dirname(normal(to)))) throw systemError("ENOENT", "rename", to);
-    const before = this.#files.get(normal(to));
-    this.#files.delete(normal(from));
-    this.#files.set(normal(to), inode);
+    const [source, target] = [this.#name(from), this.#name(to)];
+    if (!this.isDirectory(dirname(target))) throw systemError("ENOENT", "rename", to);
+    if (this.#directories.has(target)) throw systemError("EISDIR", "rename", to);
+    this.#links.delete(target);
+    const before = this.#files.get(target);
+    this.#files.delete(source);
+    this.#files.set(target, inode);
     this.#changed(() => {
-      this.#files.set(normal(from), inode);
-      if (before) this.#files.set(normal(to), before);
-      else this.#files.delete(normal(to));
+      this.#files.set(source, inode);
+      if (before) this.#files.set(target, before);
+      else this.#files.delete(target);
     });
   }
 
   /** Removes a file, or a directory with its content. */
   remove(path: string): void {
-    const at = normal(path);
+    const at = this.#name(path);
     const isGone = (each: string) => each === at || each.startsWith(`${at}/`);
-    for (const each of [...this.#files.keys()].filter(isGone)) this.#name(each, undefined);
+    for (const each of [...this.#links.keys()].filter(isGone)) this.#links.delete(each);
+    for (const each of [...this.#files.keys()].filter(isGone)) this.#setName(each, undefined);
     for (const each of [...this.#directories].filter(isGone)) {
       this.#directories.delete(each);
       this.#changed(() => this.#directories.add(each));
@@ -133,8 +177,9 @@ export class Disk {
   /** Sorted names in a directory; throws ENOENT. */
   list(path: string): string[] {
     if (!this.isDirectory(path)) throw systemError("ENOENT", "scandir", path);
-    const base = normal(path) === "/" ? "/" : `${normal(path)}/`;
-    const below = [...this.#files.keys(), ...this.#directories]
+    const at = this.real(path);
+    const base = at === "/" ? "/" : `${at}/`;
+    const below = [...this.#files.keys(), ...this.#directories, ...this.#links.keys()]
       .filter((each) => each.startsWith(base) && each !== base)
       .map((each) => each.slice(base.length))
       .filter((each) => !each.includes("/"));
@@ -158,7 +203,7 @@ export class Disk {
     }
   }
 
-  #name(path: string, inode: Inode | undefined): void {
+  #setName(path: string, inode: Inode | undefined): void {
     const before = this.#files.get(path);
     const set = (each: Inode | undefined) =>
       each ? this.#files.set(path, each) : this.#files.delete(path);

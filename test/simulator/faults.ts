@@ -37,6 +37,8 @@ const rates = {
   /** The line is reset, or silent, in the middle of the body. */
   "half body": 0.02,
   "silent body": 0.01,
+  /** A ZIP is cut off, or has a wrong byte, although the transfer was fine. */
+  "broken ZIP": 0.2,
   /** A proxy passes a stream of events on in blocks, which end anywhere, or all of it with its headers at the end. */
   "held body": 0.15,
   "held response": 0.05,

@@ -119,9 +119,17 @@ class Exchange {
 
   /** The body, or all of it at once from a proxy that holds even the headers of a stream back until its end. */
   async #held(body: SandboxResponse["body"]): Promise<SandboxResponse["body"]> {
-    if (body instanceof Uint8Array || !this.#strikes("held response")) return body;
+    if (body instanceof Uint8Array) return this.#zip(body);
+    if (!this.#strikes("held response")) return body;
     const whole = collect(encoded(body)).then((pieces) => Buffer.concat(pieces));
     return this.#within(this.#options.headersTimeout, "HEADERS", whole);
+  }
+
+  #zip(bytes: Uint8Array): Uint8Array {
+    if (!this.#place.includes("/download-zip ") || !this.#strikes("broken ZIP")) return bytes;
+    const share = this.#caller.random(`damage of ${this.#place}`) * 2;
+    const at = Math.floor((share % 1) * bytes.length);
+    return share < 1 ? bytes.slice(0, at) : bytes.with(at, 255 - (bytes[at] ?? 0));
   }
 
   #isShort(): boolean {

@@ -80,6 +80,9 @@ class Calls {
     if (disk.isDirectory(path) && has(constants.O_WRONLY, /[wa]/))
       throw systemError("EISDIR", "open", path);
     if (disk.isDirectory(path)) return new Handle(this, path, directoryInode());
+    if (disk.isLink(path) && has(constants.O_NOFOLLOW, /^$/))
+      throw systemError("ELOOP", "open", path);
+    if (disk.isPipe(path)) await endless();
     if (disk.has(path) && has(constants.O_EXCL, /x/)) throw systemError("EEXIST", "open", path);
     const isKept = disk.has(path) && !has(constants.O_TRUNC, /w/);
     return new Handle(this, path, isKept ? disk.inode(path) : disk.create(path));
@@ -131,7 +134,7 @@ class Calls {
   readonly realpath = async (path: string): Promise<string> => {
     await this.#step("realpath", path);
     if (!this.#access.disk.has(path)) throw systemError("ENOENT", "realpath", path);
-    return path.replace(/\/+/g, "/").replace(/(?<=.)\/$/, "");
+    return this.#access.disk.real(path);
   };
 
   readonly copyFile = async (from: string, to: string): Promise<void> => {
@@ -145,14 +148,22 @@ class Calls {
     await this.#step("stat", path);
     const { disk } = this.#access;
     if (!disk.has(path)) throw systemError("ENOENT", "stat", path);
-    const kind = kindOf(disk, path);
+    const kind = kindOf(disk, disk.real(path));
     const isDirectory = disk.isDirectory(path);
     const size = isDirectory ? 0 : disk.read(path).length;
     return { size, mode: isDirectory ? 0o40700 : 0o100600, uid: 0, ...kind };
   };
 
+  readonly lstat = async (path: string) => {
+    const { disk } = this.#access;
+    if (!disk.isLink(path)) return this.stat(path);
+    await this.#step("stat", path);
+    return { size: 0, mode: 0o120777, uid: 0, ...kindOf(disk, path) };
+  };
+
   readonly readFile = async (path: string): Promise<Uint8Array> => {
     await this.#step("read", path);
+    if (this.#access.disk.isPipe(path)) await endless();
     return this.#access.disk.read(path).slice();
   };
 
@@ -203,14 +214,21 @@ const directoryInode = (): Inode => ({
   written: 0,
 });
 
+/** The kind of a name itself: links are not followed. */
 const kindOf = (disk: Disk, path: string) => {
-  const isDirectory = disk.isDirectory(path);
+  const isLink = disk.isLink(path);
+  const isDirectory = !isLink && disk.isDirectory(path);
+  const isPipe = !isLink && disk.isPipe(path);
   return {
     isDirectory: () => isDirectory,
-    isFile: () => !isDirectory,
-    isSymbolicLink: () => false,
+    isFile: () => !isDirectory && !isPipe && !isLink,
+    isFIFO: () => isPipe,
+    isSymbolicLink: () => isLink,
   };
 };
+
+/** What a call at a pipe waits for: that somebody writes. */
+const endless = () => new Promise<never>(() => {});
 
 async function* piecesOf(content: Content): AsyncGenerator<string | Uint8Array> {
   if (typeof content === "string" || content instanceof Uint8Array) yield content;
@@ -278,7 +296,7 @@ export function simulatedFiles(access: Access): Files {
     fs: () => Promise.resolve(calls as unknown as Awaited<ReturnType<FileSystem["fs"]>>), // all they use
     readContent: calls.readFile as FileSystem["readContent"],
     statPath: calls.stat as unknown as FileSystem["statPath"],
-    lstatPath: calls.stat as unknown as FileSystem["statPath"],
+    lstatPath: calls.lstat as unknown as FileSystem["statPath"],
     randomHex: async (bytes) =>
       access
         .random(`name ${drawn++}`)
@@ -288,10 +306,14 @@ export function simulatedFiles(access: Access): Files {
     lockSystem: lockSystem(access),
     lockClock: () => Promise.resolve(access.lockClock),
   });
+  // What reads a pipe piece by piece calls Node.js itself.
+  const read = async (path: string) =>
+    access.disk.isPipe(path) ? calls.readFile(path) : files.read(path);
   return {
     ...files,
+    read,
     async *bytes(path) {
-      yield await files.read(path);
+      yield await read(path);
     },
     async blob(path, type) {
       return new Blob([(await calls.readFile(path)) as Uint8Array<ArrayBuffer>], { type });
