@@ -125,12 +125,12 @@ async function playExports(stage: Stage): Promise<void> {
 }
 
 /** The chunks of the copy; there is at most one. */
-async function copied({ world }: Stage): Promise<unknown> {
+export async function copied({ world }: Stage, copy = "Copy"): Promise<unknown> {
   const { data } = await world.server.call<{ data: { id: string; name: string }[] }>(
     "GET",
     "/v1/datasets?limit=100",
   );
-  const found = data.filter(({ name }) => name === "Copy");
+  const found = data.filter(({ name }) => name === copy);
   ok(found.length <= 1, `${found.length} knowledge bases of one name`);
   return found[0] && (await chunksOf(world.server, found[0].id));
 }

@@ -1,6 +1,7 @@
 import type { Scenario } from "../simulate.ts";
 import { asIs } from "./as-is.ts";
 import { backups } from "./backups.ts";
+import { damages } from "./damage.ts";
 import { each } from "./each.ts";
 import { following } from "./following.ts";
 import { logs } from "./logs.ts";
@@ -22,6 +23,7 @@ export const scenarios: readonly Scenario[] = [
   asIs,
   rows,
   backups,
+  damages,
   state,
   logs,
   parallel,
