@@ -18,6 +18,20 @@ export interface SimulatedSite {
   readonly faultRate: number;
 }
 
+/** A sitemap with this text. */
+export const mapOf = (body: string): SiteAnswer => ({ status: 200, body });
+export const locOf = (path: string): string => `<loc>${SITE_ORIGIN}${path}</loc>`;
+
+/** How a dead sitemap answers. One that lists nothing looks whole. */
+export const deadMaps: Readonly<Record<string, SiteAnswer>> = {
+  missing: { status: 404 },
+  failing: { status: 500 },
+  empty: mapOf(""),
+  cut: mapOf(`<urlset><url>${locOf("/docs/page-1")}</url><url><loc>${SITE_ORIGIN}`),
+  "a page": mapOf("<html><body>Not found</body></html>"),
+  "of nothing": mapOf("<urlset></urlset>"),
+};
+
 /** ms that a request to the site is under way at most. */
 const LATENCY_MS = 40;
 

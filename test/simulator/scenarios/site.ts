@@ -3,7 +3,7 @@ import { sha256 } from "../../../src/lib/sha256.ts";
 import { createKb, documentsOf } from "../knowledge.ts";
 import type { Machine } from "../machine.ts";
 import type { Scenario } from "../simulate.ts";
-import { SITE_ORIGIN } from "../site.ts";
+import { deadMaps, locOf, mapOf, SITE_ORIGIN } from "../site.ts";
 import type { SimulatedSite, SiteAnswer } from "../site.ts";
 import type { World } from "../world.ts";
 
@@ -31,6 +31,10 @@ interface Stage {
   readonly kb: string;
   readonly machine: Machine;
   readonly pages: Map<string, SitePage>;
+  /** The sitemaps that list the pages: the only one, or those of an index. */
+  readonly maps: readonly string[];
+  /** A sitemap that is dead for a turn, and how it answers. */
+  dead: { readonly path: string; readonly kind: keyof typeof deadMaps } | undefined;
   /** A deploy: until when the list lacks pages and these are missing, and how the site answers for them. */
   deploy: {
     readonly listUntil: number;
@@ -44,7 +48,7 @@ const documentPath = (path: string) => `${path.slice(1)}.md`;
 const markdownOf = (text: string) => `# Page\n\n${text}`;
 
 function siteOf(stage: Stage): SimulatedSite {
-  const { world, pages } = stage;
+  const { world, pages, maps } = stage;
   const isMissing = (path: string, until: number) =>
     world.timeline.time < until && stage.deploy.missing.has(path);
   const pageOf = (text: string) =>
@@ -59,14 +63,24 @@ function siteOf(stage: Stage): SimulatedSite {
           ? { status }
           : { status: 200, body: `User-agent: *\nDisallow: ${FORBIDDEN}\n` };
       if (path === FORBIDDEN) world.server.problems.push(new Error(`${path} was requested`));
-      if (path === "/sitemap.xml") {
+      const dead = stage.dead?.path === path ? deadMaps[stage.dead.kind] : undefined;
+      if (dead) return dead;
+      if (maps.includes(path)) {
         const listed = [...pages].filter(
-          ([each, page]) => page.exists && page.listed && !isMissing(each, listUntil),
+          ([each, page], at) =>
+            maps[at % maps.length] === path &&
+            page.exists &&
+            page.listed &&
+            !isMissing(each, listUntil),
         );
         const urls = [...listed.map(([each]) => each), FORBIDDEN].map(
-          (each) => `<url><loc>${SITE_ORIGIN}${each}</loc></url>`,
+          (each) => `<url>${locOf(each)}</url>`,
         );
-        return { status: 200, body: `<urlset>${urls.join("")}</urlset>` };
+        return mapOf(`<urlset>${urls.join("")}</urlset>`);
+      }
+      if (path === "/sitemap.xml") {
+        const all = maps.map((each) => `<sitemap>${locOf(each)}</sitemap>`);
+        return mapOf(`<sitemapindex>${all.join("")}</sitemapindex>`);
       }
       const page = pages.get(path);
       if (!page?.exists) return { status: 404 };
@@ -137,15 +151,19 @@ const start = ({ kb, machine, world }: Stage, name: string, more: readonly strin
   return world.start([...line, ...more], { name, machine, env: { KB_KEY: "dataset-sandbox" } });
 };
 
-/** No document of a page that exists is deleted, and each has a text that its page has or had. */
-async function requireKept(stage: Stage, before: ReadonlyMap<unknown, string>): Promise<void> {
+/** No document of a page that exists, or of any page, is deleted, and each has a text that its page has or had. */
+async function requireKept(
+  stage: Stage,
+  before: ReadonlyMap<unknown, string>,
+  isAny: boolean,
+): Promise<void> {
   const documents = await documentsOf(stage.world.server, stage.kb);
   const ids = new Set(documents.map(({ id }) => id));
   for (const [path, { exists }] of stage.pages) {
     const id = before.get(documentPath(path));
     ok(
-      !exists || id === undefined || ids.has(id),
-      `the document of ${path}, which exists, was deleted`,
+      !(exists || isAny) || id === undefined || ids.has(id),
+      `the document of ${path}, which ${exists ? "exists" : "may exist"}, was deleted`,
     );
   }
   const texts = new Map([...stage.pages].map(([path, { texts }]) => [documentPath(path), texts]));
@@ -175,11 +193,18 @@ const playSite =
       const text = `text of page ${page}`;
       pages.set(`/docs/page-${page}`, { text, texts: [text], exists: true, listed: true });
     }
+    // Two pages whose paths differ in case alone.
+    if (world.random("twins") < 0.5) {
+      const text = "text of the twin of page 1";
+      pages.set("/docs/Page-1", { text, texts: [text], exists: true, listed: true });
+    }
     const stage: Stage = {
       world,
       kb,
       machine,
       pages,
+      maps: world.random("index") < 0.4 ? ["/map-0.xml", "/map-1.xml"] : ["/sitemap.xml"],
+      dead: undefined,
       deploy: { listUntil: 0, pagesUntil: 0, missing: new Set(), status: 404 },
     };
     world.site = siteOf(stage);
@@ -188,13 +213,22 @@ const playSite =
       if (turn > 0) edit(stage, turn);
       const documents = await documentsOf(world.server, kb);
       const before = new Map(documents.map(({ id, fields }) => [fields["kb_path"], id]));
+      if (world.happens("dead map", `${turn}`, 0.15))
+        stage.dead = {
+          path: world.pick(["/sitemap.xml", ...stage.maps], `dead map of ${turn}`),
+          kind: world.pick(Object.keys(deadMaps), `dead map of ${turn} is`),
+        };
       const process = start(stage, `sync ${turn}`);
       await deploy(stage, turn);
       const { exit, err } = await process.ended;
+      // What is not known to be whole deletes nothing.
+      const isUnsure = stage.dead !== undefined && stage.dead.kind !== "of nothing";
+      ok(!isUnsure || exit !== 0, `exit code 0, but a sitemap is ${stage.dead?.kind}`);
+      stage.dead = undefined;
       // A deploy may leave nothing on the list; then nothing is deleted.
       const isRefused = exit === 2 && err.includes("refusing to --prune everything");
       ok(exit === null || isRefused || honest.includes(exit), `exit code ${exit}: ${err}`);
-      await requireKept(stage, before);
+      await requireKept(stage, before, isUnsure);
     }
     world.calm();
     await world.pause(DEPLOY_MS + CACHED_MS);
@@ -230,6 +264,18 @@ export const site: Scenario = {
   name: "site",
   play: playSite(siteSizes),
   guards: [
+    {
+      name: "a dead sitemap of an index is passed over",
+      file: "src/commands/kb/sources/site.ts",
+      from: "if (problem !== undefined) problems.push(problem);",
+      to: "",
+    },
+    {
+      name: "pages whose paths differ in case alone are one",
+      file: "src/commands/kb/sources/page-list.ts",
+      from: 'const path = [...steps.filter((step) => step !== ""), name].join("/");',
+      to: 'const path = [...steps.filter((step) => step !== ""), name].join("/").toLowerCase();',
+    },
     {
       name: "a page is deleted after one look",
       file: "src/commands/kb/sources/site.ts",

@@ -7,7 +7,17 @@ import type { Scenario } from "../simulate.ts";
 import type { World } from "../world.ts";
 
 const DIRECTORY = "/home/user/handbook";
-const PATHS = ["a.md", "b.md", "c.csv", "more/a.md", "more/d.txt", "more/e.html", "f.md", "g.md"];
+const PATHS = [
+  "a.md",
+  "A.md",
+  "b.md",
+  "c.csv",
+  "more/a.md",
+  "more/d.txt",
+  "more/e.html",
+  "f.md",
+  "g.md",
+];
 const FOREIGN = { name: "notes.md", text: "not to be touched" };
 
 /** Codes with which a sync may end that faults disturb: its error says that something is left to do. */
