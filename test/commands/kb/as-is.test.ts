@@ -226,6 +226,26 @@ test("an export with changed chunks gets another file, and the former one goes",
   expect(ran.err).toContain("chunks/disabled.md.jsonl is changed");
 });
 
+test("an import that continues does not disable a document again, which would lock it", async () => {
+  await done("create", "Both", "--indexing-technique", "economy");
+  await done("doc", "add", "Both", "a.md", "--text", "a");
+  await done("doc", "wait", "Both");
+  await done("doc", "disable", "Both", "a.md");
+  await done("doc", "archive", "Both", "a.md");
+  const bundle = join(home, "both");
+  await done("export", "Both", bundle);
+  const locking = servers["1.16.1"];
+  const changes = async () => {
+    const before = locking.seen.length;
+    const { exit } = await locking.cli(["kb", "import", bundle, "--name", "Both in"]);
+    const sent = locking.seen.slice(before).filter(({ method }) => method === "PATCH");
+    return [exit, ...sent.map(({ path }) => path.replace(/.*\//, ""))];
+  };
+  // Once disabled, it is locked for ten minutes.
+  expect(await changes()).toEqual([10, "disable", "archive"]);
+  expect(await changes()).toEqual([10, "archive"]);
+});
+
 test("verify --chunks names what it does not compare", async () => {
   await done("create", "Ruled", "--indexing-technique", "economy");
   const rule = (tokens: number) =>

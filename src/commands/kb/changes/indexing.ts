@@ -51,8 +51,11 @@ export async function setStatus(
     [disableDocuments, "enabled", false],
     [archiveDocuments, "archived", true],
   ] as const) {
+    // To disable a document again would lock it again (server §9.7): it could never be archived.
+    const isSet = ({ document, action }: DocumentChange) =>
+      document?.[flag] === value && action !== "chunks";
     const document_ids = sent
-      .filter(({ change }) => change.source?.exported?.[flag] === value)
+      .filter(({ change }) => change.source?.exported?.[flag] === value && !isSet(change))
       .map(({ id }) => id);
     if (document_ids.length > 0)
       await waiter(() => context.api.call(operation, { dataset_id, document_ids }));
