@@ -10,6 +10,7 @@ import { rows } from "./rows.ts";
 import { largeSite, site } from "./site.ts";
 import { snapshot } from "./snapshot.ts";
 import { state } from "./state.ts";
+import { statuses } from "./statuses.ts";
 import { sync } from "./sync.ts";
 import { tests } from "./tests.ts";
 
@@ -24,6 +25,7 @@ export const scenarios: readonly Scenario[] = [
   rows,
   backups,
   damages,
+  statuses,
   state,
   logs,
   parallel,
