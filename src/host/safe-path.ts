@@ -137,13 +137,17 @@ export async function newPathInside(
   return join(directory, path);
 }
 
-/** Reads a file of a directory that others carry around; undefined if it is missing. Throws usage for a pipe, which may never end. */
-export async function readRegular(path: string, files: Files): Promise<Uint8Array | undefined> {
+/** Is there a file of a directory that others carry around? Throws usage for a pipe, which may never end. */
+export async function hasRegular(path: string, files: Files): Promise<boolean> {
   const found = await files.stat(path);
   if (found && !found.isFile && !found.isDirectory)
     throw usage(`${path} is not a regular file`, "get it from a copy of the directory");
-  return found ? files.read(path) : undefined;
+  return found !== null;
 }
+
+/** Reads such a file; undefined if it is missing. */
+export const readRegular = async (path: string, files: Files): Promise<Uint8Array | undefined> =>
+  (await hasRegular(path, files)) ? files.read(path) : undefined;
 
 /** A file that names other files, `-` for stdin, and the directories of --allow-files. */
 export interface NamingFile {

@@ -1,4 +1,5 @@
-import { cp, readFile, readdir, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { cp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
@@ -244,6 +245,20 @@ test("an import that continues does not disable a document again, which would lo
   // Once disabled, it is locked for ten minutes.
   expect(await changes()).toEqual([10, "disable", "archive"]);
   expect(await changes()).toEqual([10, "archive"]);
+});
+
+test("verify --chunks does not wait for a pipe in the place of chunks", async () => {
+  await done("create", "Piped", "--indexing-technique", "economy");
+  await done("doc", "add", "Piped", "a.md", "--text", "a");
+  await done("doc", "wait", "Piped");
+  const bundle = join(home, "piped");
+  await done("export", "Piped", bundle);
+  const path = join(bundle, "chunks/a.md.jsonl");
+  await rm(path);
+  execFileSync("mkfifo", [path]);
+  const { exit, err } = await kb("verify", bundle, "Piped", "--chunks");
+  expect(err).toContain(`${path} is not a regular file`);
+  expect(exit).toBe(2);
 });
 
 test("verify --chunks names what it does not compare", async () => {

@@ -6,7 +6,7 @@ import type { Checked, RequiredFields } from "../../../operations/operation.ts";
 import { collect } from "../../../lib/collect.ts";
 import { linesOf } from "../../../lib/formats/lines.ts";
 import { usage } from "../../../errors.ts";
-import { pathInside } from "../../../host/safe-path.ts";
+import { hasRegular, pathInside } from "../../../host/safe-path.ts";
 import { listChildChunks, listChunks } from "../../../operations/chunks.ts";
 import type { Context } from "../../task/command-spec.ts";
 
@@ -169,6 +169,7 @@ export async function readChunksOf(
   if (!chunks) return undefined;
   const { files } = context.host;
   const path = await pathInside(directory, chunks.file, files);
+  await hasRegular(path, files); // one that is missing is told when it is read
   const read: StoredChunk[] = [];
   const invalid = (number: number, problem: string) =>
     usage(`${path} line ${number}: ${problem}`, "export again: kb export <kb> <dir>");
