@@ -161,4 +161,27 @@ export const cases: readonly Case[] = [
       "interrupt @ undo 1: stat /home/user/backups/snapshots/6e859f92-b78b-4c42-89b7-ea07797db79e/20260301T120200Z-1b93578a.json 2",
     ],
   },
+  // One error page in place of events that a proxy had held back lost them, with exit code 0.
+  {
+    scenario: "follow",
+    seed: 153,
+    faults: [
+      "reset after @ run 0: GET /v1/workflow/ID/events 1",
+      "held response @ run 0: GET /v1/workflow/ID/events 2",
+      "504 after @ run 0: GET /v1/workflow/ID/events 3",
+    ],
+  },
+  // The same after a line that was silent.
+  {
+    scenario: "follow",
+    seed: 435,
+    faults: [
+      "silence before @ run 0: GET /v1/workflow/ID/events 1",
+      "reset before @ run 0: GET /v1/workflow/ID/events 2",
+    ],
+  },
+  // A document that is disabled and archived was disabled again by each restore, which locked it.
+  { scenario: "statuses", seed: 9, faults: [] },
+  // A comparison with an export waited for a pipe in the place of a file of chunks.
+  { scenario: "damage", seed: 24, faults: ["run @ verify"] },
 ];
