@@ -247,7 +247,7 @@ test("an import that continues does not disable a document again, which would lo
   expect(await changes()).toEqual([10, "archive"]);
 });
 
-test("verify --chunks does not wait for a pipe in the place of chunks", async () => {
+test("verify --chunks says that chunks are missing, and does not wait for a pipe in their place", async () => {
   await done("create", "Piped", "--indexing-technique", "economy");
   await done("doc", "add", "Piped", "a.md", "--text", "a");
   await done("doc", "wait", "Piped");
@@ -255,6 +255,9 @@ test("verify --chunks does not wait for a pipe in the place of chunks", async ()
   await done("export", "Piped", bundle);
   const path = join(bundle, "chunks/a.md.jsonl");
   await rm(path);
+  const missing = await kb("verify", bundle, "Piped", "--chunks");
+  expect(missing.err).toContain(`${path} is missing`);
+  expect(missing.exit).toBe(2);
   execFileSync("mkfifo", [path]);
   const { exit, err } = await kb("verify", bundle, "Piped", "--chunks");
   expect(err).toContain(`${path} is not a regular file`);

@@ -169,7 +169,8 @@ export async function readChunksOf(
   if (!chunks) return undefined;
   const { files } = context.host;
   const path = await pathInside(directory, chunks.file, files);
-  await hasRegular(path, files); // one that is missing is told when it is read
+  if (!(await hasRegular(path, files)))
+    throw usage(`${path} is missing`, "get it from a copy of the directory, or export again");
   const read: StoredChunk[] = [];
   const invalid = (number: number, problem: string) =>
     usage(`${path} line ${number}: ${problem}`, "export again: kb export <kb> <dir>");
