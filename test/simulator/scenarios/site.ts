@@ -203,7 +203,7 @@ const playSite =
       kb,
       machine,
       pages,
-      maps: world.random("index") < 0.4 ? ["/map-0.xml", "/map-1.xml"] : ["/sitemap.xml"],
+      maps: world.random("index") < 0.5 ? ["/map-0.xml", "/map-1.xml"] : ["/sitemap.xml"],
       dead: undefined,
       deploy: { listUntil: 0, pagesUntil: 0, missing: new Set(), status: 404 },
     };
@@ -213,7 +213,7 @@ const playSite =
       if (turn > 0) edit(stage, turn);
       const documents = await documentsOf(world.server, kb);
       const before = new Map(documents.map(({ id, fields }) => [fields["kb_path"], id]));
-      if (world.happens("dead map", `${turn}`, 0.15))
+      if (world.happens("dead map", `${turn}`, 0.3))
         stage.dead = {
           path: world.pick(["/sitemap.xml", ...stage.maps], `dead map of ${turn}`),
           kind: world.pick(Object.keys(deadMaps), `dead map of ${turn} is`),
