@@ -121,3 +121,9 @@ test.each<[string, typeof plain, string, string, string[]]>([
 ])("a plan for %s", (_, rules, stored, existing, steps) => {
   expect(planChunks(chunks(stored), chunks(existing), rules).map(shown)).toEqual(steps);
 });
+
+test("more chunks to delete than a call takes arguments", () => {
+  const last = 200_000;
+  const many = Array.from({ length: last + 1 }, (_, at) => chunk(at === last ? "B" : "A", at));
+  expect(planChunks(chunks("B"), many, plain)).toHaveLength(last);
+});

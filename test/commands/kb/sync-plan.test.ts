@@ -157,6 +157,11 @@ describe("a sync: documents without a file", () => {
     expect(plan([], [existing], rules)).toEqual(steps);
   });
 
+  test("more of them than a call takes arguments", () => {
+    const documents = Array.from({ length: 200_000 }, (_, index) => document(`${index}`));
+    expect(plan([], documents, { prune: true })).toHaveLength(200_000);
+  });
+
   test("a document whose name a new file takes is kept", () => {
     const renamed = document("a", { metadata: { ...document("b").metadata, kb_path: "b" } });
     const other = { ...file("a"), hash: "0".repeat(64) };

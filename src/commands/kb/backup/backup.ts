@@ -259,8 +259,8 @@ async function backUp(
   try {
     const taken = await takeSnapshot(directory, id, { chunks: !no_chunks }, context);
     const { snapshot, downloaded, added } = taken;
-    lost.push(...taken.lost);
-    unread.push(...taken.withoutChunks);
+    for (const each of taken.lost) lost.push(each);
+    for (const each of taken.withoutChunks) unread.push(each);
     const row = { documents: snapshot.documents, downloaded, added, note: lacksOf(taken) };
     return { action: "stored", kb: snapshot.kb.name, snapshot: snapshot.id, ...row };
   } catch (error) {

@@ -83,8 +83,10 @@ export function planDocuments(
       changes.push(documentChange(action, source.path, { document: duplicate }, duplicatePath));
     }
   }
-  if (rules.prune) changes.push(...pruneChanges(sources, current.documents, changes, rules));
-  return changes;
+  // Not as arguments of a call, of which V8 takes some 120,000.
+  return rules.prune
+    ? [...changes, ...pruneChanges(sources, current.documents, changes, rules)]
+    : changes;
 }
 
 /** Documents whose content must be downloaded to compare it with that of their file. */

@@ -64,7 +64,7 @@ export async function* run(input: CheckInput, context: Context): AsyncGenerator<
       found.push(unchecked(kb, messageOf(error), "kb show"));
       seen.names.clear();
     }
-    problems.push(...found.map(({ problem }) => problem));
+    for (const { problem } of found) problems.push(problem);
     if (!isMetrics) yield* found.map((each) => withNames(each, { id, word }, seen));
     counts.push({ id, name, problems: countProblems(found.map(({ problem }) => problem)) });
   }

@@ -163,7 +163,7 @@ function align<S, E>(
     let skipped = 0;
     while (skipped <= most && !isRun(at + skipped, skipped > excess ? skipped + 1 : 1)) skipped++;
     if (skipped > most) skipped = 0;
-    surplus.push(...existing.slice(at, at + skipped));
+    for (const item of existing.slice(at, at + skipped)) surplus.push(item);
     const pair = existing[at + skipped];
     if (pair === undefined) break;
     pairs.push([item, pair]);
