@@ -258,7 +258,7 @@ test("verify --chunks says that chunks are missing, and does not wait for a pipe
   const missing = await kb("verify", bundle, "Piped", "--chunks");
   expect(missing.err).toContain(`${path} is missing`);
   expect(missing.exit).toBe(2);
-  execFileSync("mkfifo", [path]);
+  execFileSync("sh", ["-c", 'mkfifo "$0"', path]);
   const { exit, err } = await kb("verify", bundle, "Piped", "--chunks");
   expect(err).toContain(`${path} is not a regular file`);
   expect(exit).toBe(2);

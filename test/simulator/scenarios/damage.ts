@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import { sha256 } from "../../../src/lib/sha256.ts";
 import { chunksOf, editChunks } from "../chunks.ts";
 import type { Disk } from "../disk.ts";
@@ -254,10 +255,11 @@ async function playUndo(stage: Stage): Promise<void> {
   world.calm();
   await world.pause(660_000);
   if (end.exit === 0) return;
+  // Some damages stop no undo: what it has noted since must stay.
+  await run(stage, "undo in calm", undo);
+  if (isDeepStrictEqual(await chunksOf(world.server, source), before)) return;
   mend();
-  const again = await run(stage, "undo in calm", undo);
-  // One that was killed after its last step has nothing left to take back.
-  ok(again.exit === 0 || again.exit === 3, `${again.exit}: ${again.out}${again.err}`);
+  await done(stage, "undo once mended", undo);
   deepEqual(await chunksOf(world.server, source), before, "it was not undone");
 }
 
