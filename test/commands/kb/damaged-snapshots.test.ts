@@ -183,9 +183,13 @@ test("an older snapshot that cannot be read, or that of another base, does not s
   expect((await kb("backup", "restore", directory, "Base", "-n")).exit).toBe(2);
 });
 
-test("the folder of all snapshots is a link that leads nowhere", async () => {
+test.each<[string, (path: string) => Promise<void> | void]>([
+  ["a link that leads nowhere", (path) => symlink("gone", path)],
+  ["a file", (path) => writeFile(path, "")],
+  ["a pipe", fifo],
+])("the folder of all snapshots is %s", async (_, make) => {
   const { directory } = await copied();
-  await replaced(join(directory, "snapshots"), (path) => symlink("gone", path));
+  await replaced(join(directory, "snapshots"), make);
   for (const [exit, ...line] of [
     [2, directory, "Base"],
     [10, "list", directory],

@@ -154,9 +154,10 @@ export async function readSnapshots(directory: string, host: Host): Promise<Stor
   const bad: BadSnapshot[] = [];
   const top = join(directory, "snapshots");
   const isThere = (await files.entries(directory)).some(({ name }) => name === basename(top));
-  const isFound = (await files.stat(top)) !== null;
-  if (isThere && !isFound) bad.push({ path: top, why: "a link that leads nowhere" });
-  const kbs = isFound ? await files.entries(top) : [];
+  const found = await files.stat(top);
+  if (isThere && !found?.isDirectory)
+    bad.push({ path: top, why: found ? "not a directory" : "a link that leads nowhere" });
+  const kbs = found?.isDirectory ? await files.entries(top) : [];
   for (const kb of kbs.filter((entry) => !isNone(entry))) {
     const folder = join(top, kb.name);
     if (!kb.isDirectory || !isUuid(kb.name)) {
