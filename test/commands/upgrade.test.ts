@@ -1,60 +1,13 @@
 /** What version 0.1.0 has written, read by the commands of today. */
-import { cpSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { Agent, buildConnector } from "undici";
-import { beforeAll, expect, test } from "vitest";
-import { afterFile } from "../lib/cleanup.ts";
-import { root } from "../lib/paths.ts";
+import { cpSync, readdirSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { copiedFiles, withStored } from "../lib/earlier-version.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import type { TestSandbox } from "../lib/sandbox.ts";
-import { temporaryDirectory } from "../lib/support.ts";
-import type { World } from "../lib/support.ts";
 
-/** A copy: commands write beside what they read. Its README says how the files were made. */
-const old = await temporaryDirectory();
-cpSync(join(root, "test", "fixtures", "upgrade", "0.1.0"), old, { recursive: true });
-const path = (name: string) => join(old, name);
-const textOf = (name: string) => readFileSync(path(name), "utf8");
-
-let server: TestSandbox;
-let world: World;
-beforeAll(async () => {
-  server = await testSandbox({ allowedHosts: ["127.0.0.1"], models: true });
-  const connect = buildConnector({});
-  // The profiles and journals are those of a server at port 7080.
-  const agent = new Agent({
-    keepAliveTimeout: 50,
-    connect: (options, done) =>
-      connect(
-        { ...options, port: options.port.replace("7080", String(server.sandbox.port)) },
-        done,
-      ),
-  });
-  afterFile(() => agent.close());
-  world = {
-    folder: old,
-    env: { KB_BASE_URL: undefined, KB_KEY: undefined, KB_PROFILE: undefined },
-    around: (host) => ({ ...host, dispatcher: () => Promise.resolve(agent) }),
-  };
-});
-
-/** Runs a command with the stored profiles. */
-const ran = (...argv: readonly string[]) => server.cli(argv, world);
-async function outOf(...argv: readonly string[]): Promise<string> {
-  const { exit, out, err } = await ran(...argv);
-  expect(exit, `${argv.join(" ")}: ${err}`).toBe(0);
-  return out;
-}
-
-/** Writes that the server has received since the call. */
-function writes(): () => readonly string[] {
-  const before = server.seen.length;
-  return () =>
-    server.seen
-      .slice(before)
-      .filter(({ method }) => method !== "GET")
-      .map(({ method, path: to }) => `${method} ${to}`);
-}
+/** Its README says how the files were made. */
+const { folder, path, textOf } = await copiedFiles("0.1.0");
+const server = await testSandbox({ allowedHosts: ["127.0.0.1"], models: true });
+const { ran, outOf, writes } = withStored(server, folder);
 
 test("profiles, their keys and their settings are known", async () => {
   const rows = JSON.parse(await outOf("kb", "profile", "list", "-o", "json")) as readonly object[];

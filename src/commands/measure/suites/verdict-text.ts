@@ -140,8 +140,10 @@ function baselineNotes(baseline: NonNullable<SuiteRun["baseline"]>): string[] {
   ];
 }
 
-function historyNotes({ history }: SuiteRun, { gate }: SuiteComparison): string[] {
+function historyNotes({ history, baseline }: SuiteRun, { gate }: SuiteComparison): string[] {
   if (!gate || history.length === 0) return [];
+  if (!baseline?.at)
+    return ["history: not used, since the baseline has no time (files of version 0.2.0 have none)"];
   const reasons = [...groupBy(gate.refused, (reason) => reason)].map(
     ([reason, all]) => `${all.length} ${reason}`,
   );

@@ -56,7 +56,11 @@ export function passesOf(runs: readonly GateRun[]): Passes {
 }
 
 /** Why a run of the history tells nothing about the tests that are compared. */
-export type Refusal = "not before the baseline" | "ended with an alarm" | "other tests";
+export type Refusal =
+  | "not before the baseline"
+  | "ended with an alarm"
+  | "of an earlier version"
+  | "other tests";
 
 /** Sorts a history into the runs that can be used, and the reasons of the others. None are used if they are fewer than five. */
 export function sortHistory(
@@ -78,10 +82,12 @@ function refusalOf(
 ): Refusal | undefined {
   if (at >= baselineAt) return "not before the baseline";
   if (alarmed) return "ended with an alarm";
-  const hasAll = pairs.every(({ before }) => {
-    const test = tests.get(before.name);
-    return test !== undefined && test.content === before.content && test.runs > 0;
-  });
+  const known = pairs.map(({ before }) => ({ before, test: tests.get(before.name) }));
+  // Version 0.2.0 did not store what its tests ask and expect.
+  if (known.some(({ test }) => test?.content === "")) return "of an earlier version";
+  const hasAll = known.every(
+    ({ before, test }) => test !== undefined && test.content === before.content && test.runs > 0,
+  );
   return hasAll ? undefined : "other tests";
 }
 
