@@ -8,6 +8,7 @@ import { bin } from "./shell.ts";
 import { seeded } from "./seeded.ts";
 import { testSandbox } from "./sandbox.ts";
 import type { TestSandbox } from "./sandbox.ts";
+import { runUnreaped } from "./unreaped.ts";
 
 const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "SIGSTOP"] as const;
 const documents = 12;
@@ -183,23 +184,6 @@ export async function killedWrites(
     if (goesOn) clearTimeout(goesOn);
     return { exit, by, err };
   };
-  /** Like `run` with SIGKILL, but the parent never waits: the process stays as a zombie. Ends with the parent. */
-  const runUnreaped = async ({ argv, env = {} }: Written, after: number) => {
-    const [program = "kb", ...args] = argv;
-    // The shell becomes a program that waits for no child; only the command holds the pipe.
-    const script = '"$@" 1>&2 & echo $!; exec sleep 600 1>/dev/null 2>&1';
-    const parent = spawn("sh", ["-c", script, "sh", process.execPath, bin(program), ...args], {
-      env: { PATH: process.env["PATH"], HOME: home, ...server.env, ...env },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    parent.stderr.resume();
-    const [first] = (await once(parent.stdout, "data")) as [Buffer];
-    const pid = Number(first.toString());
-    const timer = setTimeout(() => process.kill(pid, "SIGKILL"), after);
-    await once(parent.stderr, "close");
-    clearTimeout(timer);
-    return parent;
-  };
   let hit = 0;
   for (let turn = 0; turn < kills; turn++) {
     const line = all[Math.floor(random() * all.length)];
@@ -208,12 +192,15 @@ export async function killedWrites(
     const what = `${line.argv.join(" ")} ${signal} at turn ${turn} of seed ${seed}`;
     await line.before?.();
     if (signal === "SIGKILL" && turn % 2 === 0) {
-      const parent = await runUnreaped(line, random() * 400);
+      const { argv, env = {} } = line;
+      const [program = "kb", ...args] = argv;
+      const whole = { PATH: process.env["PATH"], HOME: home, ...server.env, ...env };
+      const { end } = await runUnreaped(program, args, whole, random() * 400);
       await line.check(false);
       await parsed(home);
       await line.before?.();
       const again = await run(line);
-      parent.kill("SIGKILL");
+      end();
       expect(again.exit, `${what}, then again beside the zombie: ${again.err}`).toBe(0);
       await line.check(true);
       await temporaries(home);

@@ -1,7 +1,7 @@
 // The built programs, killed at random moments: the same command ends as an undisturbed one, and nothing is doubled.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readFile, readdir } from "node:fs/promises";
+import { cp, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -11,8 +11,12 @@ import { testSandbox } from "../lib/sandbox.ts";
 import { seeded } from "../lib/seeded.ts";
 import { bin } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
+import { runUnreaped } from "../lib/unreaped.ts";
 
-/** Kills of each command: 43, or 200 of those that replace documents, with `npm run prove -- kills`. */
+/**
+ * Kills of each command: 43, or 200 of those that replace documents, with `npm run prove -- kills`. After every second
+ * one the killed program is still there as a zombie while the same command runs again.
+ */
 const killsOf = (command: string): number => {
   if (!isProof) return 4;
   return /abandoned|into/.test(command) ? 200 : 43;
@@ -32,16 +36,32 @@ const directory = join(home, "backups");
 await done("export", "Source", source);
 await done("backup", directory, "Source");
 
+// Three snapshots, each with something of its own.
+const grown = join(home, "grown");
+await done("create", "Grown", "--indexing-technique", "economy");
+for (const text of ["A first text", "A second text", "A third text"]) {
+  await done("doc", "add", "Grown", `${text}.md`, "--text", text);
+  await done("doc", "wait", "Grown");
+  await done("backup", grown, "Grown");
+  await done("doc", "delete", "Grown", `${text}.md`, "--yes");
+}
+
 interface Ran {
   readonly exit: number | null;
   readonly err: string;
 }
 
+const environment = (folder: string) => ({
+  PATH: process.env["PATH"],
+  HOME: folder,
+  ...server.env,
+});
+
 /** Runs the built program with a home of its own; with `after`, it is killed then, in ms. */
 async function run(argv: readonly string[], folder: string, after?: number): Promise<Ran> {
   await mkdir(folder, { recursive: true });
   const child = spawn(process.execPath, [bin("kb"), ...argv], {
-    env: { PATH: process.env["PATH"], HOME: folder, ...server.env },
+    env: environment(folder),
     stdio: ["ignore", "ignore", "pipe"],
     ...(after !== undefined && { timeout: Math.ceil(after), killSignal: "SIGKILL" }),
   });
@@ -59,6 +79,8 @@ const ran = async (argv: readonly string[], folder: string): Promise<void> => {
 interface Killed {
   /** Makes what the command works on; returns the command. */
   readonly prepare: (name: string, folder: string) => Promise<readonly string[]>;
+  /** Checks what a killed command has left behind. */
+  readonly left?: (folder: string) => Promise<void>;
   /** Checks the end of the repeated command. */
   readonly check: (name: string, folder: string) => Promise<void>;
   /** Creates of documents of an undisturbed run, and at most as many under way when it is killed. */
@@ -75,6 +97,25 @@ async function equalsSource(name: string): Promise<void> {
   expect(out).toBe("");
   expect(exit).toBe(0);
 }
+
+/** What a snapshot of a directory of backups can be restored from is there, for each that is listed. */
+async function areRestorable(at: string, kb: string): Promise<readonly string[]> {
+  for (const [path, hash] of await filesOf(join(at, "objects")))
+    expect(path.endsWith(hash), path).toBe(true);
+  const list = (await done("backup", "list", at, "-o", "name")).split("\n");
+  for (const id of list)
+    await done("backup", "restore", at, kb, "--snapshot", id, "--name", "None", "-n");
+  return list;
+}
+
+/** A sheet of thirty rows; later ten of them are changed, ten are gone, and ten are new. */
+const rowsOf = (isLater: boolean): readonly string[] =>
+  Array.from({ length: 30 }, (_, at) => {
+    if (!isLater || at < 10) return `Row ${at}`;
+    return at < 20 ? `Row ${at}, changed` : `Row ${at + 10}`;
+  });
+const sheetOf = (isLater: boolean) =>
+  ["content", ...rowsOf(isLater).map((row) => `"${row}"`), ""].join("\n");
 
 /** A worker dies while it indexes the document with changed chunks again. */
 async function abandon(name: string, status: string): Promise<void> {
@@ -124,13 +165,64 @@ const commands: Readonly<Record<string, Killed>> = {
   backup: {
     prepare: async (_, folder) => ["backup", join(folder, "backups"), "Source"],
     async check(_, folder) {
-      const at = join(folder, "backups");
-      for (const [path, hash] of await filesOf(join(at, "objects")))
-        expect(path.endsWith(hash), path).toBe(true);
-      const list = (await done("backup", "list", at, "-o", "name")).split("\n");
+      const list = await areRestorable(join(folder, "backups"), "Source");
       expect(list.length).toBeLessThanOrEqual(2);
-      for (const id of list)
-        await done("backup", "restore", at, "Source", "--snapshot", id, "--name", "None", "-n");
+    },
+    creates: none,
+  },
+  prune: {
+    async prepare(_, folder) {
+      await cp(grown, join(folder, "backups"), { recursive: true });
+      return ["backup", "prune", join(folder, "backups"), "--keep", "last=1", "--yes"];
+    },
+    async left(folder) {
+      await areRestorable(join(folder, "backups"), "Grown");
+    },
+    async check(_, folder) {
+      const at = join(folder, "backups");
+      expect(await areRestorable(at, "Grown")).toHaveLength(1);
+      const texts = await Promise.all(
+        [...(await filesOf(join(at, "objects"))).keys()].map((path) =>
+          readFile(join(at, "objects", path), "utf8"),
+        ),
+      );
+      expect(texts.filter((text) => text === "A third text")).toHaveLength(1);
+      expect(texts.join("\n")).not.toMatch(/first|second/);
+    },
+    creates: none,
+  },
+  "import plainly": {
+    prepare: async (name) => ["import", source, "--name", name],
+    async check(name) {
+      const { exit, out } = await kb("verify", source, `name:${name}`);
+      expect(out).toBe("");
+      expect(exit).toBe(0);
+    },
+    creates: [3, 3],
+    isComplete: isTaken,
+  },
+  rows: {
+    async prepare(name, folder) {
+      await mkdir(folder, { recursive: true });
+      const sheet = join(folder, "sheet.csv");
+      await done("create", name, "--indexing-technique", "economy");
+      await writeFile(sheet, sheetOf(false));
+      const line = ["sync", name, sheet, "--rows", "--prune", "--yes"];
+      await ran(line, folder);
+      await writeFile(sheet, sheetOf(true));
+      return line;
+    },
+    async check(name) {
+      const contents = await done(
+        "chunk",
+        "list",
+        name,
+        "sheet.csv",
+        "--all",
+        "--jq",
+        ".[].content",
+      );
+      expect(contents.split("\n").toSorted()).toEqual(rowsOf(true).toSorted());
     },
     creates: none,
   },
@@ -217,7 +309,7 @@ const commands: Readonly<Record<string, Killed>> = {
 };
 
 test.each(Object.keys(commands))("%s: the same command continues after a kill", async (command) => {
-  const { prepare, check, creates, isComplete } = commands[command] as Killed;
+  const { prepare, left, check, creates, isComplete } = commands[command] as Killed;
   const [all, underWay] = creates;
   const random = seeded(command.length);
   const whole = `${command} whole`;
@@ -231,8 +323,14 @@ test.each(Object.keys(commands))("%s: the same command continues after a kill", 
     const [name, folder] = [`${command} ${turn}`, join(home, `${command} ${turn}`)];
     const argv = await prepare(name, folder);
     const from = server.seen.length;
-    if ((await run(argv, folder, random() * span)).exit === null) hits++;
+    const after = random() * span;
+    const zombie =
+      turn % 2 === 0 ? await runUnreaped("kb", argv, environment(folder), after) : undefined;
+    const isKilled = zombie?.isKilled ?? (await run(argv, folder, after)).exit === null;
+    if (isKilled) hits++;
+    await left?.(folder);
     const again = await run(argv, folder);
+    zombie?.end();
     const isOver = isComplete?.(again) ?? false;
     expect(isOver ? 0 : again.exit, `${name}: ${again.err}`).toBe(0);
     await check(name, folder);
