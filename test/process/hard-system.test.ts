@@ -75,6 +75,7 @@ test.concurrent.each<[string, string, string, readonly string[]]>([
   ["doc download --dir", "kb doc download Docs long.txt --dir $T/D", "D/long.txt", []],
   ["doc download --zip", "mkdir $T/Z; kb doc download Docs long.txt --zip $T/Z/z", "Z/z", []],
   ["export", "kb export Docs $T/E", "E/documents/long.txt", ["documents", "manifest.part.jsonl"]],
+  ["backup", "kb backup $T/B Docs", "B", ["kb-backup.json", "objects", "snapshots"]],
   ["pull", "ulimit -f 0; mkdir $T/P; kb pull Docs --output-file $T/P/p", "P/p", []],
   [
     "login",
