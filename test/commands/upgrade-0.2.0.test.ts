@@ -44,7 +44,7 @@ test("the data of a sandbox", async () => {
   expect(names).toBe("Synced\t3\nRows\t3\nMoved\t1\nHandbook\t2\n");
 });
 
-test("a sync knows what was marked, but the document that was deleted on the server", async () => {
+test("a sync knows the marked documents, and the one that was deleted on the server", async () => {
   const written = writes();
   const line = ["Handbook", path("docs"), "--metadata", "team=people", "--dry-run"];
   const { out, err } = await ran("kb", "sync", ...line);
