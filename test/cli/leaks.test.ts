@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
-import { createServer, request as send } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { diskFiles } from "../../src/host/node-files.ts";
 import type { RawHost } from "../../src/host/host.ts";
 import { memoryKeyring, silentBus } from "../lib/keyring.ts";
 import { filesBelow, leaks, markedKey, spellings } from "../lib/leak-marks.ts";
+import { markedGateway } from "../lib/marked-gateway.ts";
 import { recordedRun } from "../lib/played-run.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { sampled } from "../lib/sampled.ts";
@@ -14,7 +14,6 @@ import { testSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
-import { listening } from "../lib/listening.ts";
 
 // The programs never print, write or pass on a key. Every key here is marked: each command line
 // runs with keys from every source, and all of its output and files are searched.
@@ -33,39 +32,7 @@ test("the search finds a key in a pattern built from it", () => {
 
 const sandbox = await testSandbox();
 
-/** Forwards requests with the sandbox's own keys, and echoes the key in headers of each response. */
-async function gateway(): Promise<string> {
-  const own = { dataset: "dataset-sandbox", app: "app-echo" };
-  const server = createServer((request, response) => {
-    const { authorization = "", host: _, ...rest } = request.headers;
-    const isOfBases = /^\/v1\/(datasets|workspaces)/.test(request.url ?? "");
-    const isKnowledge = authorization.startsWith("Bearer sk-")
-      ? isOfBases
-      : authorization.startsWith("Bearer dataset-");
-    const kind = isKnowledge ? "dataset" : "app";
-    const forwarded = send(
-      `${new URL(sandbox.env["KB_BASE_URL"] ?? "").origin}${request.url}`,
-      {
-        method: request.method,
-        headers: { ...rest, authorization: `Bearer ${own[kind]}`, connection: "close" },
-      },
-      (upstream) => {
-        const key = authorization.replace("Bearer ", "");
-        response.writeHead(upstream.statusCode ?? 500, {
-          ...upstream.headers,
-          "x-request-id": key,
-          "x-version": `1.14.2 ${key}`,
-        });
-        upstream.pipe(response);
-      },
-    );
-    forwarded.on("error", () => response.destroy());
-    request.pipe(forwarded);
-  });
-  return listening(server);
-}
-
-const base = await gateway();
+const base = await markedGateway(sandbox.env["KB_BASE_URL"] ?? "", () => "echo");
 
 /** Where a machine has its keys, and the commands that store them there. */
 interface Source {
