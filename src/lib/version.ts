@@ -1,5 +1,5 @@
 /** Version of the package; a test compares it with package.json. */
-export const version = "0.2.0";
+export const version = "0.3.0";
 
 /** What `--version` prints. */
 export const versionLine = (program: string, platform: string): string =>

@@ -30,8 +30,8 @@ const prefixes = (words: readonly string[]): string[] =>
   words.map((_, index) => words.slice(0, index + 1).join(" "));
 
 test.each([
-  ["kb --version", "kb 0.2.0 (node v20.19.0 linux-x64)\n"],
-  ["wf -V", "wf 0.2.0 (node v20.19.0 linux-x64)\n"],
+  ["kb --version", "kb 0.3.0 (node v20.19.0 linux-x64)\n"],
+  ["wf -V", "wf 0.3.0 (node v20.19.0 linux-x64)\n"],
 ])("%s is ready", (line, text) => {
   expect(ready(line.split(" "))).toBe(text);
 });

@@ -21,7 +21,7 @@ test("docs/reference.md is up to date", async () => {
 const manuals = await manPages();
 
 test("manual pages have the day of their version", () => {
-  expect(manuals.get("kb.1")).toMatch(/^\.TH KB 1 "2026-11-27" "kb-wf 0\.2\.0" "User Commands"\n/);
+  expect(manuals.get("kb.1")).toMatch(/^\.TH KB 1 "2026-11-29" "kb-wf 0\.3\.0" "User Commands"\n/);
 });
 
 test("the pages of the skill are up to date", async () => {

@@ -5,7 +5,7 @@ import { root } from "./paths.ts";
 import { pipelineDirectory, runScript, type Variables } from "./pipeline.ts";
 
 /** A package of a registry, which only `npm install --global` of a job makes available. */
-export const registryPackage = "kb-wf@0.2.0";
+export const registryPackage = "kb-wf@0.3.0";
 
 const install = `[ "$*" = "install --global ${registryPackage}" ] || exit 1
 for name in kb wf; do ln -s "${root}/bin/$name.js" "\${0%/*}/$name"; done`;

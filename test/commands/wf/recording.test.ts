@@ -52,7 +52,7 @@ describe("a recording", () => {
     const [head = "", ...rest] = linesOf(text);
     expect(JSON.parse(head)).toEqual({
       recording: 1,
-      program: "wf 0.2.0",
+      program: "wf 0.3.0",
       started_at: expect.stringMatching(/^2026-11-21T12:00:00\.\d{3}Z$/) as string,
     });
     expect(rest.at(-1)).toBe('{"end":{"exit":9,"why":"failed"}}');
