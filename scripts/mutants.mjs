@@ -26,7 +26,7 @@ const directories = ["api", "commands/kb/backup", "commands/kb/changes", "comman
 /** The share that tests must see. */
 const SEEN = 0.85;
 /** A mutant can make the code run for ever, which tests see as well. */
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 300_000;
 
 /** All mutants of a directory: in its files in their order. */
 const allOf = (directory) =>
