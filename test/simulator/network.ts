@@ -153,7 +153,7 @@ class Exchange {
     try {
       for (;;) {
         const isEnd = left-- <= 0 && isCut;
-        // What was held until then is lost.
+        // The pieces that were held are lost.
         if (isEnd && isHeld)
           await this.#on(timeline.wait(random(`cut of ${this.#place}`) * MAX_DELAY_MS));
         if (isEnd) throw this.#end(reset());

@@ -32,7 +32,7 @@ const kinds = [
 interface Damage {
   readonly path: string;
   readonly kind: (typeof kinds)[number];
-  /** Puts back what was there. */
+  /** Puts the earlier content back. */
   readonly mend: () => void;
 }
 
