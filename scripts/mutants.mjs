@@ -60,19 +60,28 @@ function readPlayed() {
   return saved.key === key ? saved : { key, results: {} };
 }
 
+/** Processes under way, each with its workers: a mutant may run for ever, so none may outlive this one. */
+const running = new Set();
+const end = (pid) => running.delete(pid) && process.kill(-pid, "SIGKILL");
+process.once("exit", () => running.forEach(end));
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+
 /** Runs a script with JSON as its input in a process of its own; resolves with its JSON, or with undefined at a timeout. */
 function play(script, input, timeout) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [join(root, "scripts", "mutants", script)], {
       cwd: root,
       stdio: ["pipe", "pipe", "ignore"],
-      timeout,
-      killSignal: "SIGKILL",
+      detached: true,
     });
+    running.add(child.pid);
+    const timer = timeout && setTimeout(end, timeout, child.pid);
     let output = "";
     child.stdout.setEncoding("utf8").on("data", (part) => (output += part));
     child.on("error", reject);
     child.on("close", (code, signal) => {
+      clearTimeout(timer);
+      running.delete(child.pid);
       if (signal !== null) resolve(undefined);
       else if (code === 0) resolve(JSON.parse(output.slice(output.lastIndexOf("\n{") + 1)));
       else reject(new Error(`${script} ended with ${code}`));
