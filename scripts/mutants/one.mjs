@@ -8,7 +8,7 @@ const { mutant, tests } = await readInput();
 const file = join(root, "src", mutant.file);
 const modules = await runQuick({
   transform: (code, path) => (path.split("?")[0] === file ? mutated(mutant, code) : null),
-  test: { include: tests, exclude: [], bail: 1 },
+  test: { include: tests, exclude: [], bail: 1, env: { TEST_ROWS: "all" } },
   workers: 1,
 });
 const errors = modules.flatMap((module) => module.errors().map(() => pathOf(module)));
