@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { diskFiles } from "../../src/host/node-files.ts";
 import type { RawHost } from "../../src/host/host.ts";
-import { memoryKeyring, silentBus } from "../lib/keyring.ts";
+import { memoryKeyring, reachingBus } from "../lib/keyring.ts";
 import { filesBelow, leaks, markedKey, spellings } from "../lib/leak-marks.ts";
 import { markedGateway } from "../lib/marked-gateway.ts";
 import { recordedRun } from "../lib/played-run.ts";
@@ -519,17 +519,18 @@ test.runIf(process.platform === "linux")(
   "no process has a key in its arguments or environment while the keyring is used",
   async () => {
     let isSeen = false;
-    // A call is given up after two seconds: on a busy machine it may be gone before it is looked for.
-    while (!isSeen) {
-      const folder = await temporaryDirectory();
-      const bus = await silentBus(folder);
+    const login = (home: string, address: string) => {
       const line = `kb login work --base-url ${base} --key-file -`;
-      const child = built(line, folder, { DBUS_SESSION_BUS_ADDRESS: bus.address });
+      const child = built(line, home, { DBUS_SESSION_BUS_ADDRESS: address });
       child.stdin.end(markedKey("dataset", "Stdin"));
-      await bus.connected;
+      return { child, ended: allOutput(child) };
+    };
+    // It may be gone before it is looked for.
+    while (!isSeen) {
+      const { child, ended, folder } = await reachingBus(login);
       const shown = await allProcesses();
       child.kill("SIGINT");
-      await allOutput(child);
+      await ended;
       isSeen = shown.includes("keyring-child"); // other tests may call theirs, too
       expect(leaks(shown)).not.toContain("LeakStdinQz7");
       // Without an answer of the keyring, the key is stored in the profile file.

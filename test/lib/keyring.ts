@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Keyring } from "../../src/host/host.ts";
 import { afterFile } from "./cleanup.ts";
+import { temporaryDirectory } from "./support.ts";
 
 /** A keyring in memory, and its entries. */
 export function memoryKeyring(): Keyring & { readonly entries: Map<string, string> } {
@@ -21,7 +22,7 @@ export const silentKeyring = (why: string): Keyring => {
 };
 
 /** A session bus that accepts connections and never responds. */
-export async function silentBus(folder: string) {
+async function silentBus(folder: string) {
   let [came, left] = [() => {}, () => {}];
   const [connected, closed] = [
     new Promise<void>((resolve) => (came = resolve)),
@@ -38,4 +39,23 @@ export async function silentBus(folder: string) {
   await new Promise<void>((resolve) => bus.listen(path, resolve));
   afterFile(() => bus.close());
   return { address: `unix:path=${path}`, connected, closed };
+}
+
+/**
+ * Starts programs, each with a folder and a silent bus of its own, until one has reached its bus. A call of the keyring is
+ * given up after two seconds, in which a busy machine may not even begin it.
+ */
+export async function reachingBus<Started extends { readonly ended: Promise<unknown> }>(
+  start: (folder: string, address: string) => Promise<Started> | Started,
+) {
+  for (;;) {
+    const folder = await temporaryDirectory();
+    const bus = await silentBus(folder);
+    const started = await start(folder, bus.address);
+    const isReached = await Promise.race([
+      bus.connected.then(() => true),
+      started.ended.then(() => false),
+    ]);
+    if (isReached) return { ...started, folder, closed: bus.closed };
+  }
 }

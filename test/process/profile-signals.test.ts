@@ -1,7 +1,7 @@
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { silentBus } from "../lib/keyring.ts";
+import { reachingBus } from "../lib/keyring.ts";
 import { root } from "../lib/paths.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { shell } from "../lib/shell.ts";
@@ -44,35 +44,29 @@ test.concurrent.each(signals)(
   },
 );
 
-/** The profile file of a new directory, whose key is in a keyring that never responds. */
-async function keyInSilentKeyring() {
-  const directory = await temporaryDirectory();
-  const bus = await silentBus(directory);
-  const env = {
-    HOME: directory,
-    KB_CONFIG_DIR: directory,
-    DBUS_SESSION_BUS_ADDRESS: bus.address,
-    KB: join(root, "bin", "kb.js"),
-  };
+/** Stores another key for a profile whose key is in a keyring that never responds. */
+async function replaceKey(directory: string, address: string) {
   const work = { base_url: url, key_in: "keyring" };
   await writeFile(join(directory, "profiles.json"), JSON.stringify({ profiles: { work } }));
-  return { directory, bus, env };
+  return shell('exec "$NODE" "$KB" login work --key-command true --no-check', {
+    HOME: directory,
+    KB_CONFIG_DIR: directory,
+    DBUS_SESSION_BUS_ADDRESS: address,
+    KB: join(root, "bin", "kb.js"),
+  });
 }
 
 test.runIf(process.platform === "linux").each(signals)(
   "%s after conf has written the profiles: %d, an error message, and no lock left",
   async (signal, exit) => {
-    const { directory, bus, env } = await keyInSilentKeyring();
     // The old key is deleted from the keyring after the write.
-    const add = 'exec "$NODE" "$KB" login work --key-command true --no-check';
-    const { child, ended } = shell(add, env);
-    await bus.connected;
+    const { child, ended, folder } = await reachingBus(replaceKey);
     child.kill(signal);
     const ran = await ended;
     expect(ran).toMatchObject({ exit, out: "" });
     expect(ran.err).toMatch(/^error: .*interrupted/);
-    expect(await readFile(join(directory, "profiles.json"), "utf8")).toContain("key_command");
-    expect((await readdir(directory)).sort()).toEqual(["bus", "profiles.json"]);
+    expect(await readFile(join(folder, "profiles.json"), "utf8")).toContain("key_command");
+    expect((await readdir(folder)).sort()).toEqual(["bus", "profiles.json"]);
   },
 );
 

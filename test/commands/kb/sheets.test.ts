@@ -192,7 +192,7 @@ describe("a sheet of a source", () => {
   test.each([
     [
       "exec",
-      `exec:node ${join(process.cwd(), "examples/sources/directory.mjs")} ${at("repository")}`,
+      `exec:${process.execPath} ${join(process.cwd(), "examples/sources/directory.mjs")} ${at("repository")}`,
     ],
     ["a directory", at("repository")],
   ])("is one of %s, too", async (_, source) => {

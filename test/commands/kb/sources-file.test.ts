@@ -125,7 +125,7 @@ test("secrets come from variables and commands, and are in no output", async () 
   const text = (from: string) => `sources:
   wiki:
     kb: ${kb}
-    source: exec:node program.mjs
+    source: exec:${process.execPath} program.mjs
     env: { TOKEN: ${from} }
 `;
   await write(dir, { "program.mjs": code });

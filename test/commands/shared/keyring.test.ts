@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { memoryKeyring, silentBus, silentKeyring } from "../../lib/keyring.ts";
+import { memoryKeyring, reachingBus, silentKeyring } from "../../lib/keyring.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
@@ -254,25 +254,20 @@ const linux = process.platform === "linux";
 test.runIf(linux)(
   "after two seconds without response from the bus, the key is stored in the file",
   async () => {
-    const folder = await temporaryDirectory();
-    const bus = await silentBus(folder);
-    const ran = await realAdd(folder, bus.address).ended;
-    expect(ran).toEqual({
+    const { ended, folder, closed } = await reachingBus(realAdd);
+    expect(await ended).toEqual({
       exit: 0,
       err: `the keyring is not available (${hangs}): ${stored(folder)}`,
     });
-    await bus.closed;
+    await closed;
   },
 );
 
 test.runIf(linux)("Ctrl-C does not wait for the bus, and leaves no process behind", async () => {
-  const folder = await temporaryDirectory();
-  const bus = await silentBus(folder);
-  const { child, ended } = realAdd(folder, bus.address);
-  await bus.connected;
+  const { child, ended, closed } = await reachingBus(realAdd);
   child.kill("SIGINT");
   expect((await ended).exit).toBe(130);
-  await bus.closed;
+  await closed;
 });
 
 test.runIf(linux)("without a bus the key is stored in the file at once", async () => {
