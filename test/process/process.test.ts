@@ -295,7 +295,7 @@ test.each([
 test.concurrent.each(sampled(3, [[[]], [["--only", "node_started,node_finished"]]]))(
   "a pipe that is closed early fails a gate, with %j",
   async (flags) => {
-    const line = "--app slow run --input query=x --input seconds=5 --detach -o name";
+    const line = "--app slow run --input query=x --input seconds=15 --detach -o name";
     const { out } = await run(["wf", ...line.split(" ")]);
     const argv = ["events", out.trim(), "--expect", "no errors", "-o", "jsonl", ...flags];
     const child = start(["wf", "--app", "slow", ...argv]);
