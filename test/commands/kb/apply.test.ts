@@ -132,6 +132,29 @@ describe("apply", () => {
     expect((await kb("plan", path, "--exit-code")).exit).toBe(0);
   });
 
+  test.each([
+    ["custom", "text_model"],
+    ["hierarchical", "hierarchical_model"],
+  ])("splits new documents by a %s rule of the file", async (mode, form) => {
+    await write(join(home, "ruled"), { "a.md": "One. Two." });
+    const parts = "{ separator: '. ', max_tokens: 50 }";
+    const rules =
+      mode === "custom"
+        ? `{ pre_processing_rules: [], segmentation: ${parts} }`
+        : `{ pre_processing_rules: [], parent_mode: paragraph, segmentation: ${parts}, subchunk_segmentation: ${parts} }`;
+    const path = await file(
+      `knowledge_base: Split ${mode}`,
+      "indexing_technique: economy",
+      `process_rule: { mode: ${mode}, rules: ${rules} }`,
+      "documents: { directory: ruled }",
+    );
+    const applied = await kb("apply", path);
+    expect(applied.exit, applied.err).toBe(0);
+    const shown = '[.doc_form, .document_process_rule.mode] | join(" ")';
+    const { out } = await kb("doc", "show", `Split ${mode}`, "a.md", "--jq", shown);
+    expect(out).toBe(`${form} ${mode}\n`);
+  });
+
   test("ignores duplicate tags and the order of settings", async () => {
     const path = await file(
       "knowledge_base: Handbook",

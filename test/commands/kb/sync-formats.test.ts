@@ -7,7 +7,7 @@ import { pdf } from "../../lib/pdf-file.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
-const { done } = await testSandbox({ speed: 200, models: true });
+const { done, seen } = await testSandbox({ speed: 200, models: true });
 const folder = await temporaryDirectory();
 
 const files = {
@@ -45,4 +45,14 @@ describe.each(["hybrid_search", "full_text_search"])("%s finds", (method) => {
 // Full-text search finds no Japanese (server §6.1).
 test.each(["semantic_search", "hybrid_search"])("%s finds Japanese", async (method) => {
   expect((await found("慶弔休暇", method)).out).toBe("休暇.html\n");
+});
+
+test("a later file is sent without a rule, as the server applies its last one, and none is read", async () => {
+  seen.length = 0;
+  await write(join(folder, "files"), { "later.md": "A later note." });
+  await done(["kb", "sync", "Handbook", join(folder, "files")], { folder });
+  const sent = seen.find(({ path }) => path.endsWith("/document/create-by-text"));
+  expect(JSON.parse(new TextDecoder().decode(sent?.body))).toMatchObject({ name: "later.md" });
+  expect(new TextDecoder().decode(sent?.body)).not.toContain("process_rule");
+  expect(seen.filter(({ path }) => /\/documents\/[0-9a-f-]{36}\?/.test(path))).toEqual([]);
 });
