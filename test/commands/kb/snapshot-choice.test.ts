@@ -47,6 +47,7 @@ test.each([
   ["a file of after the time", [at("09")], [unread("11")], "10", "certain 09 09"],
   ["a file of before the time", [at("08")], [unread("09")], "10", "unread 08 -"],
   ["a file of the future, up to a time", [at("09")], [unread("13")], "10", "unread 09 -"],
+  ["a file of this very second, after the time", [at("09")], [unread("12")], "10", "certain 09 09"],
   ["a file beside a clock ahead", [at("09"), ahead], [unread("11")], "10", "unread 09 -"],
 ])("a restore takes %s", (_, snapshots, bad, until, expected) => {
   expect(choice(snapshots, bad, until)).toBe(expected);

@@ -47,12 +47,16 @@ test.each(["semantic_search", "hybrid_search"])("%s finds Japanese", async (meth
   expect((await found("慶弔休暇", method)).out).toBe("休暇.html\n");
 });
 
-test("a later file is sent without a rule, as the server applies its last one, and none is read", async () => {
+test("later files are sent without a rule, as the server applies its last one, and none is read", async () => {
   seen.length = 0;
-  await write(join(folder, "files"), { "later.md": "A later note." });
+  await write(join(folder, "files"), { "later.md": "A later note.", "notes.md": "Changed." });
   await done(["kb", "sync", "Handbook", join(folder, "files")], { folder });
   const sent = seen.find(({ path }) => path.endsWith("/document/create-by-text"));
   expect(JSON.parse(new TextDecoder().decode(sent?.body))).toMatchObject({ name: "later.md" });
   expect(new TextDecoder().decode(sent?.body)).not.toContain("process_rule");
+  const writes = seen.findIndex(({ method }) => method !== "GET");
+  const updated = seen.findIndex(({ path }) => path.endsWith("/update-by-text"));
+  // The document is indexed, so nothing has to be waited for.
+  expect(seen.slice(writes, updated).filter(({ method }) => method === "GET")).toEqual([]);
   expect(seen.filter(({ path }) => /\/documents\/[0-9a-f-]{36}\?/.test(path))).toEqual([]);
 });

@@ -172,6 +172,7 @@ describe("a sync: documents without a file", () => {
     const old = document("b");
     expect(plan([file("a")], [old], { prune: true })).toEqual(["update a renamed from b"]);
     expect(plan([file("a")], [old])).toEqual(["create a"]);
+    expect(plan([file("a.md")], [old], { prune: true })).toEqual(["create a.md", "delete b"]);
     const mayExist = () => true;
     expect(plan([file("a")], [old], { prune: true, mayExist })).toEqual(["create a"]);
     expect(plan([file("a"), file("c")], [old], { prune: true })).toEqual([

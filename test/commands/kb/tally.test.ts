@@ -6,7 +6,7 @@ import { temporaryDirectory } from "../../lib/support.ts";
 import { setFaults, syncedBases } from "../../lib/synced-base.ts";
 
 let onRequest: (path: string) => void = () => {};
-const server = await testSandbox({ onRequest: ({ path }) => onRequest(path) });
+const server = await testSandbox({ models: true, onRequest: ({ path }) => onRequest(path) });
 const home = await temporaryDirectory();
 const newBase = syncedBases(server, home);
 let kb = "";
@@ -48,6 +48,22 @@ test.each([
   onRequest = (sent) => sent.endsWith(path) && ++count === nth && stop.abort("SIGINT");
   const { exit, err } = await sync(stop.signal);
   expect(err).toContain(`error: interrupted: ${text}`);
+  expect(exit).toBe(130);
+});
+
+test("an interrupt after one was indexed and the other was not", async () => {
+  const made = ["--indexing-technique", "high_quality", "-o", "name"];
+  kb = (await server.done(["kb", "create", "With a model", ...made])).out.trim();
+  await write(dir, { "a.md": "a", "b.md": "[[embed-error:rate]] b" });
+  // It is sent a second time.
+  setFaults(server, ["POST /datasets/*/document/create-by-text silence skip=2"]);
+  const stop = new AbortController();
+  let count = 0;
+  onRequest = (sent) => sent.endsWith("/create-by-text") && ++count === 3 && stop.abort("SIGINT");
+  const { exit, err } = await sync(stop.signal);
+  expect(err).toContain(
+    "error: interrupted: 2 of 2 files uploaded (1 indexed), 1 more change may have been made\nhint:",
+  );
   expect(exit).toBe(130);
 });
 

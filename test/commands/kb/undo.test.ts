@@ -1,4 +1,4 @@
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
@@ -339,6 +339,24 @@ describe("records", () => {
     expect((await kb("undo", "--forget")).exit).not.toBe(0);
     await done("undo", "--forget", "-y");
     expect(await ids()).toEqual(others);
+  });
+
+  test("are for this user only, and a file that lacks something is none", async () => {
+    await done("doc", "disable", "Base", "edited.md", "--backup-dir", backups);
+    const last = join(records, (await readdir(records)).toSorted().at(-1) ?? "");
+    expect((await stat(last)).mode & 0o777).toBe(0o600);
+    const record = JSON.parse(await readFile(last, "utf8")) as object;
+    for (const damage of [{ after: 5 }, { command: 5 }]) {
+      const path = join(records, "damaged.json");
+      await writeFile(path, JSON.stringify({ ...record, ...damage }));
+      const ran = await kb("undo", "--list");
+      expect([ran.exit, ran.err]).toEqual([
+        10,
+        expect.stringContaining(`not readable as a record: ${path}`),
+      ]);
+      await rm(path);
+    }
+    await done("undo", "-y");
   });
 
   test("with --each, a backup is refused: rows can name several knowledge bases", async () => {

@@ -180,5 +180,5 @@ const localTime = (instant: string, timeZone: string): string =>
 function mondayOf(day: string): string {
   const date = new Date(`${day}T00:00:00Z`);
   date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7));
-  return date.toISOString().slice(0, 10);
+  return date.toISOString();
 }

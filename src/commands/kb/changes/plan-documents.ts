@@ -186,7 +186,7 @@ function movedDocuments(
   const byHash = groupBy(left, ({ metadata }) => metadata[syncFields.hash]);
   for (const file of files) {
     if (file.hash === null || matches.get(file)?.length) continue;
-    const end = /(\.[^./]*)?$/.exec(file.path)?.[0] ?? "";
+    const end = /(?:\.[^./]*)?$/.exec(file.path)?.[0] ?? "";
     const same = byHash.get(file.hash) ?? byHash.get(file.markedHash ?? "") ?? [];
     const isSame = (each: DocumentState) => isKnownToHold(each, asStored(file, each));
     const at = same.findIndex((each) => isSame(each) && each.name.endsWith(end));
