@@ -215,6 +215,18 @@ test("prune removes old snapshots and exactly the files that no other needs", as
   expect(await done("backup", "list", directory, "-o", "name")).toBe(last.snapshot);
 });
 
+test("the list says which snapshots lack something", async () => {
+  const directory = join(home, "listed");
+  await backup(directory);
+  server.sandbox.setFaults([parseFault("GET /datasets/*/documents/*/segments status=400")]);
+  await done("doc", "add", "Source", "unlisted.md", "--text", "Its chunks are not listed");
+  await done("doc", "wait", "Source");
+  expect((await kb("backup", directory, "Source")).exit).toBe(10);
+  server.sandbox.setFaults([]);
+  await done("doc", "delete", "Source", "unlisted.md", "-y");
+  expect(await done("backup", "list", directory, "--columns", "status")).toBe("partial\ncomplete");
+});
+
 test("two servers that were made from one database each have their own history", async () => {
   const directory = join(home, "servers");
   const twin = await alteringProxy(server.sandbox.origin, () => {});

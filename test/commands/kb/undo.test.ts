@@ -162,6 +162,13 @@ describe("what others have changed since", () => {
     expect(sent).toEqual([]);
   });
 
+  test("a document that somebody has put back already is no row", async () => {
+    await done("doc", "disable", "Base", "plain.md", "--backup-dir", backups);
+    await done("doc", "enable", "Base", "plain.md");
+    const ran = await kb("undo", "-y");
+    expect(ran).toMatchObject({ exit: 0, out: "" });
+  });
+
   test("a change of something else does not matter, and stays", async () => {
     await done("doc", "add", "Base", "mine.md", "--text", "Mine", "--backup-dir", backups);
     await done("metadata", "set", "Base", "edited.md", "--set", "team=theirs");
