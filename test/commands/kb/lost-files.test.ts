@@ -126,6 +126,8 @@ test("an undo makes no document again while the content of one of its name does 
   expect(ran.err).toContain("the content of document a.md does not arrive");
   expect(ran.exit).toBe(11);
   server.sandbox.setFaults([]);
+  const records = await done("undo", "--list");
+  expect(records.out).toMatch(/^[0-9a-f]{8}\tkb doc delete Undone a\.md/);
   const listed = await done("doc", "list", "Undone", "--jq", ".[].name");
   expect(listed.out.trim().split("\n").toSorted()).toEqual(names);
 });

@@ -60,3 +60,17 @@ test("later files are sent without a rule, as the server applies its last one, a
   expect(seen.slice(writes, updated).filter(({ method }) => method === "GET")).toEqual([]);
   expect(seen.filter(({ path }) => /\/documents\/[0-9a-f-]{36}\?/.test(path))).toEqual([]);
 });
+
+test("chunks edited by hand are lost, and looked for, only in documents that are sent again", async () => {
+  for (const name of ["notes.md", "later.md"]) {
+    const list = await done(["kb", "chunk", "list", "Handbook", name, "-o", "name"]);
+    const edit = ["kb", "chunk", "update", "Handbook", name, list.out.split("\n")[0] ?? ""];
+    await done([...edit, "--content", "Edited by hand"]);
+  }
+  await write(join(folder, "files"), { "notes.md": "Changed again." });
+  seen.length = 0;
+  const ran = await done(["kb", "sync", "Handbook", join(folder, "files"), "-n"], { folder });
+  expect(ran.out).toMatch(/^update\tnotes\.md\t.*; loses chunk 1 \(edited\)\t\S+\n$/);
+  const read = seen.flatMap(({ path }) => /documents\/([^/]+)\/segments/.exec(path)?.[1] ?? []);
+  expect(new Set(read).size).toBe(1);
+});

@@ -1,6 +1,6 @@
 /** What a sync that ends early says of its changes: those that were made, and those that may have been. */
 import { beforeEach, expect, test } from "vitest";
-import { write } from "../../lib/directory.ts";
+import { actions, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import { setFaults, syncedBases } from "../../lib/synced-base.ts";
@@ -65,6 +65,14 @@ test("an interrupt after one was indexed and the other was not", async () => {
     "error: interrupted: 2 of 2 files uploaded (1 indexed), 1 more change may have been made\nhint:",
   );
   expect(exit).toBe(130);
+});
+
+test("a document that the server refuses stops no other", async () => {
+  await files(3);
+  setFaults(server, ["POST /datasets/*/document/create-by-text status=400 times=1"]);
+  const { exit, out } = await sync();
+  expect(actions(out)).toEqual(["create b.md", "create c.md", "failed a.md"]);
+  expect(exit).toBe(10);
 });
 
 test("a key that is refused after the first document", async () => {

@@ -156,6 +156,7 @@ describe("what others have changed since", () => {
     expect(ran.exit).toBe(5);
     expect(ran.out).toContain(row);
     expect(ran.err).toContain("nothing was undone");
+    expect(ran.err).toMatch(/`kb backup restore .* --name 'Base before'`/);
     const sent = server.seen
       .slice(from)
       .filter(({ method, path }) => method !== "GET" && !path.endsWith("zip"));
