@@ -163,7 +163,7 @@ describe("what others have changed since", () => {
     expect(sent).toEqual([]);
   });
 
-  test("a document that somebody has put back already is no row", async () => {
+  test("a document that somebody has put back already has no row", async () => {
     await done("doc", "disable", "Base", "plain.md", "--backup-dir", backups);
     await done("doc", "enable", "Base", "plain.md");
     const ran = await kb("undo", "-y");
