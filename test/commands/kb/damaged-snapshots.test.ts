@@ -169,6 +169,16 @@ test.each(
   },
 );
 
+test("a time takes the snapshot of its second", async () => {
+  for (const [time, taken] of [
+    ["2026-05-02T10:00:00Z", second],
+    ["2026-05-02T09:59:59Z", first],
+  ] as const) {
+    const ran = await kb("backup", "restore", twice, "Base", "--name", "At", "--at", time, "-n");
+    expect(ran.err).toContain(`taking snapshot ${taken} `);
+  }
+});
+
 test("an older snapshot that cannot be read, or that of another base, does not stop a restore", async () => {
   const { directory, newest } = await copied();
   await writeFile(newest.replace("20260502T100000Z", "20260430T100000Z"), "{");

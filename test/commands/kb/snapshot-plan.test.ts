@@ -125,6 +125,26 @@ test.each<[string, SourceDocument[], ReturnType<typeof existing>[], readonly str
   ).toEqual(changes);
 });
 
+test.each<[string, SourceDocument[], ReturnType<typeof existing>[], readonly string[]]>([
+  [
+    "a disabled one of its name",
+    [bundled("a")],
+    [existing("a", { hash: "2", enabled: false })],
+    ["skip a"],
+  ],
+  ["none of its name", [bundled("a")], [existing("b", { hash: "2" })], ["create a"]],
+  [
+    "a disabled one that another one is",
+    [bundled("a"), bundled("a", { hash: "2" })],
+    [existing("a", { hash: "2", enabled: false })],
+    ["create a", "unchanged a"],
+  ],
+])("a restore of single documents beside %s", (_, sources, documents, changes) => {
+  const hashes = new Map(documents.map(({ id, hash }) => [id, hash]));
+  const planned = planDocuments(sources, { documents, hashes }, { single: true });
+  expect(planned.map(({ action, name }) => `${action} ${name}`)).toEqual(changes);
+});
+
 /** A document in the manifest; `file` is null if the export has no content for it. */
 const listed = (name: string, from: "text" | "upload" | "nothing" = "text"): BundledDocument => ({
   ...compared(name),
