@@ -193,11 +193,11 @@ test("an older snapshot that cannot be read, or that of another base, does not s
   expect((await kb("backup", "restore", directory, "Base", "-n")).exit).toBe(2);
 });
 
-test.each<[string, (path: string) => Promise<void> | void]>([
-  ["a link that leads nowhere", (path) => symlink("gone", path)],
-  ["a file", (path) => writeFile(path, "")],
-  ["a pipe", fifo],
-])("the folder of all snapshots is %s", async (_, make) => {
+test.each<[string, (path: string) => Promise<void> | void, string]>([
+  ["a link", (path) => symlink("gone", path), "a link that leads nowhere"],
+  ["a file", (path) => writeFile(path, ""), "not a directory"],
+  ["a pipe", fifo, "not a directory"],
+])("the folder of all snapshots is %s", async (_, make, why) => {
   const { directory } = await copied();
   await replaced(join(directory, "snapshots"), make);
   for (const [exit, ...line] of [
@@ -209,6 +209,7 @@ test.each<[string, (path: string) => Promise<void> | void]>([
     const ran = await kb("backup", ...line);
     expect(ran.exit, line.join(" ")).toBe(exit);
     expect(ran.out + ran.err).toContain(join(directory, "snapshots"));
+    if (line[0] === "list") expect(ran.out).toContain(`snapshots: ${why}`);
   }
 });
 

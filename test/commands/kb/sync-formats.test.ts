@@ -1,13 +1,14 @@
 /** A directory with files of several formats and languages, synced into a sandbox with models. */
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { write } from "../../lib/directory.ts";
+import { alteringProxy } from "../../lib/altering-proxy.ts";
+import { actions, write } from "../../lib/directory.ts";
 import { docx, paragraph } from "../../lib/office-files.ts";
 import { pdf } from "../../lib/pdf-file.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
-const { done, seen } = await testSandbox({ speed: 200, models: true });
+const { done, seen, sandbox } = await testSandbox({ speed: 200, models: true });
 const folder = await temporaryDirectory();
 
 const files = {
@@ -73,4 +74,17 @@ test("chunks edited by hand are lost, and looked for, only in documents that are
   expect(ran.out).toMatch(/^update\tnotes\.md\t.*; loses chunk 1 \(edited\)\t\S+\n$/);
   const read = seen.flatMap(({ path }) => /documents\/([^/]+)\/segments/.exec(path)?.[1] ?? []);
   expect(new Set(read).size).toBe(1);
+});
+
+test("a sync waits for the last document that is being indexed", async () => {
+  await write(join(folder, "files"), { "waited.md": "Not indexed at the first look." });
+  let looks = 0;
+  const url = await alteringProxy(sandbox.origin, ({ method, path, json }) => {
+    if (method !== "GET" || !/\/documents\?/.test(path)) return;
+    const { data } = json as { data: Record<string, unknown>[] };
+    const waited = data.find(({ name }) => name === "waited.md");
+    if (waited && ++looks === 1) waited["indexing_status"] = "indexing";
+  });
+  const line = ["kb", "sync", "Handbook", join(folder, "files"), "-y", "--base-url", url];
+  expect(actions((await done(line, { folder })).out)).toContain("create waited.md");
 });
