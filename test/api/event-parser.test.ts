@@ -90,3 +90,20 @@ test("a large chunk is parsed in pieces, so that few events are in memory", asyn
   }
   expect(sizes).toEqual([32, 32, 32, 4]);
 });
+
+test("an event may have 64 MiB, and a stream more than that", async () => {
+  const [begin, end] = ['data: {"event":"text_chunk","data":{"text":"', '"}}\n\n'];
+  const piece = 64 * 1024; // as much is parsed at once
+  const small = Buffer.from(begin.padEnd(piece - end.length, "a") + end);
+  const received = (async function* () {
+    for (let sent = 0; sent <= 1024; sent++) yield small;
+    yield Buffer.from(begin.padEnd(piece, "a"));
+    for (let sent = 1; sent < 1024; sent++) yield Buffer.alloc(piece, "a");
+    yield Buffer.from(end);
+  })();
+  const lengths = [];
+  for await (const batch of readEvents(received))
+    for (const { fields } of batch) lengths.push(String(fields.text).length);
+  expect(lengths).toHaveLength(1026);
+  expect(lengths.at(-1)).toBe(64 * 1024 * 1024 - begin.length);
+});

@@ -730,6 +730,20 @@ describe("a baseline", () => {
     expect(ran.exit).toBe(14);
   });
 
+  test.each([
+    ["only settings", ["today"], "figures are the same"],
+    ["one of two settings", ["search", "app search"], "no settings of the same label"],
+  ])("with other labels is compared by its %s", async (_, labels, said) => {
+    const server = await searchServer(({ query }) => earlier[query] ?? []);
+    const path = join(folder, `${labels.length} labels.json`);
+    await server.run([lines(...common), "--save", path]);
+    const saved = JSON.parse(readFileSync(path, "utf8")) as { settings: object[] };
+    const settings = labels.map((label) => ({ ...saved.settings[0], label }));
+    writeFileSync(path, JSON.stringify({ ...saved, settings }));
+    const ran = await server.run([lines(...common), "--baseline", path, "-o", "md"]);
+    expect(ran.out).toContain(said);
+  });
+
   test("that is not an evaluation is rejected", async () => {
     const server = await searchServer(() => []);
     for (const text of ["{", "[]", '{"settings":[]}']) {

@@ -1,6 +1,6 @@
 /** Rules of the gate that the cases of gate.test.ts do not decide. */
 import { expect, test } from "vitest";
-import { judge } from "../../../src/commands/measure/suites/gate/gate.ts";
+import { findsDeadTest, judge } from "../../../src/commands/measure/suites/gate/gate.ts";
 import type { GateRun } from "../../../src/commands/measure/suites/gate/match-tests.ts";
 
 let asked = 0;
@@ -65,4 +65,13 @@ test("of equal answers of a cache, a failed one counts", () => {
   const found = judged({ before: runs("PP"), now: runs("PF", answer) }, ...cached);
   expect(found.cached).toBe(true);
   expect(found.tests[0]).toMatchObject({ counts: { now: { passes: 0, runs: 1 } } });
+});
+
+// The p of Boschloo is the chance of all and of none if half of the runs pass: 1 in 2 ** 2n. If one of 3 passed now, it
+// would be 7 in 64: 3 and 0, 3 and 1, or 2 and 0.
+test.each([
+  [2, 2, false], // 1/16, limit 0.05
+  [3, 3, true], // 1/64, limit 0.05
+])("all of %i runs that pass beside none of %i tell a dead test: %s", (before, now, finds) => {
+  expect(findsDeadTest(before, now, { level: 0.05, confirm: 0 })).toBe(finds);
 });
