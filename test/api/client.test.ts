@@ -13,6 +13,7 @@ import {
   getKnowledgeBase,
   listKnowledgeBases,
 } from "../../src/operations/knowledge.ts";
+import { canned, uuid } from "../lib/log-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 
 /** A client of a sandbox with three knowledge bases. */
@@ -55,6 +56,37 @@ test("rows of a list come up to a limit, and a counter has their total", async (
   const counter = newCounter();
   expect(await collect(api.rows(listKnowledgeBases, {}, { limit: 2, counter }))).toHaveLength(2);
   expect(counter).toMatchObject({ shown: 2, total: 3 });
+});
+
+test("a whole list that lacks rows is rejected, unless a counter tells it", async () => {
+  const { env } = await canned((_, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ data: [{ id: uuid(1) }], total: 4, has_more: false }));
+  });
+  const target = { baseUrl: env.KB_BASE_URL, key: env.KB_KEY };
+  const api = await clientWith({ target: () => Promise.resolve(target) });
+  const whole = collect(api.rows(listKnowledgeBases, {}));
+  await expect(whole).rejects.toThrow("failed to read the whole list: received 1 of 4 rows");
+  const counter = newCounter();
+  expect(await collect(api.rows(listKnowledgeBases, {}, { counter }))).toHaveLength(1);
+  expect(counter).toMatchObject({ shown: 1, total: 4 });
+});
+
+test("a server that becomes slow gets fewer requests at once", async () => {
+  let [now, took] = [1_000_000, 100];
+  const agent = new Agent();
+  onTestFinished(() => agent.close());
+  const slow = agent.compose((dispatch) => (options, handler) => {
+    now += took;
+    return dispatch(options, handler);
+  });
+  const api = await clientWith({ elapsed: () => now, dispatcher: () => Promise.resolve(slow) });
+  const limit = api.limitConcurrency({ start: 4, max: 8 });
+  for (let sent = 0; sent < 4; sent++) await api.call(listKnowledgeBases, {});
+  expect(limit.value).toBe(4);
+  took = 1000;
+  for (let sent = 0; sent < 4; sent++) await api.call(listKnowledgeBases, {});
+  expect(limit.value).toBe(2);
 });
 
 test("an error response is an ApiError with its kind", async () => {

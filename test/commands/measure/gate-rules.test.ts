@@ -67,6 +67,16 @@ test("of equal answers of a cache, a failed one counts", () => {
   expect(found.tests[0]).toMatchObject({ counts: { now: { passes: 0, runs: 1 } } });
 });
 
+test.each([
+  ["one long answer, twice", runs("FF", "the same words of a model, more than forty characters"), 3],
+  ["one answer once", runs("F"), 0],
+  ["two answers", runs("FF"), 0],
+  ["a short answer, twice", runs("FF", "no"), 0],
+])("fresh runs with %s ask whether a cache answers", (_, fresh, controls) => {
+  const found = judged({ before: runs("PPP"), now: runs("PF"), fresh }, ...sure(3));
+  expect(found.controls).toHaveLength(controls);
+});
+
 // The p of Boschloo is the chance of all and of none if half of the runs pass: 1 in 2 ** 2n. If one of 3 passed now, it
 // would be 7 in 64: 3 and 0, 3 and 1, or 2 and 0.
 test.each([

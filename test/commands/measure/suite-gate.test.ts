@@ -69,6 +69,19 @@ test("a test of which every answer is an error is not judged: 10, or 14 if somet
   await session.stop();
 });
 
+test("a test that only has errors when it is asked again is asked three times more", async () => {
+  const session = await gateSession({ good: gateRates(2), bad: gateRates(2, { t2: 0 }) });
+  await session.judged("good", ["--repeat", "2", "--save", "before.json"]);
+  await session.control("POST /faults", "POST /chat-messages status=500 app=bad skip=4");
+  const line = ["--repeat", "2", "--retries", "0", "--concurrency", "1"];
+  const { tests } = await session.judged("bad", [...line, "--baseline", "before.json"]);
+  expect(tests[1]?.results.map(({ status }) => status)).toEqual([
+    ...["failed", "failed"],
+    ...["error", "error", "error"],
+  ]);
+  await session.stop();
+});
+
 test("files of results say what they are; the looks at a baseline are counted", async () => {
   const session = await gateSession({ good: gateRates(2) });
   const before = await session.judged("good", ["--save", "before.json"]);

@@ -122,6 +122,9 @@ test("draws the history, and names flaky tests", async () => {
   const window = await page("echo", "2026-11-05", suite, "--history", history);
   const good = textsOf(window, "#row-good > tr:first-child > td").at(-1);
   expect(good).toBe("PFPFP flaky");
+  const tones = (name: string) =>
+    textsOf(window, `#row-${name} > tr:first-child > td:last-child > .warn`);
+  expect([tones("good"), tones("days")]).toEqual([["PFPFP flaky"], []]);
   const flaky = window.document.querySelector("#row-good")?.getAttribute("data-marks");
   expect(flaky).toBe("state:flaky\ntag:smoke");
   expect(window.document.querySelector(".plane svg")?.getAttribute("aria-label")).toBe(

@@ -191,6 +191,19 @@ describe("the same command asks again", () => {
   });
 });
 
+test("the answers of another server are asked again, those of a single question, too", async () => {
+  await write(folder, { "single.yaml": "tests: [{ name: a, inputs: { query: x } }]\n" });
+  const line = ["single.yaml", "--repeat", "2", "--concurrency", "1"];
+  expect((await lateAfterOne([...line, "--timeout", "90s"])).exit).toBe(12);
+  const other = await testSandbox();
+  const ran = await other.cli(
+    ["wf", "--app", "echo", "test", "run", at("single.yaml"), ...line.slice(1)],
+    { folder },
+  );
+  expect(ran).toMatchObject({ exit: 0, err: expect.not.stringContaining("resuming") });
+  expect((await wf(line)).err).toContain("resuming: 1 of 2 runs");
+});
+
 /** Two tests for an application that takes a file. */
 const one = (name: string) =>
   `app: inputs\ndefaults: { inputs: { kind: a, name: ${name}, doc: "@${at("in.txt")}" } }\ntests: [{ name: a }, { name: b }]\n`;

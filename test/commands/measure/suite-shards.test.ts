@@ -76,6 +76,33 @@ test("merged results are those of a whole run, in its order, with its exit code"
   expect(compared.exit, compared.err).toBe(0);
 });
 
+test("what is merged is compared with a baseline: passes, times, and tests that are not judged", async () => {
+  type Tests = { tests: { name: string; results: { status: string; seconds: number }[] }[] };
+  const edited = async (file: string, status: (name: string, now: string) => string, s: number) => {
+    const data = JSON.parse(await readFile(at("all.json"), "utf8")) as Tests;
+    for (const { name, results } of data.tests)
+      for (const run of results) Object.assign(run, { status: status(name, run.status), seconds: s });
+    await writeFile(at(file), JSON.stringify(data));
+  };
+  await edited("good.json", () => "passed", 1);
+  await edited("slow.json", (name) => (/B: b[12]/.test(name) ? "failed" : "passed"), 3);
+  const fallen = await merge("slow.json", "--baseline", "good.json", "-o", "md");
+  // 7 of 7 before, 5 of 7 now.
+  expect(fallen.out).toContain("the share of passes fell by 29 points (95 %: ");
+  expect(fallen.out).toContain(
+    "median time: 3.0 s, 1.0 s before (asked at different times, so nothing is claimed)",
+  );
+  const same = await merge("good.json", "--baseline", "good.json", "-o", "md");
+  expect(same.out).toContain("the share of passes did not fall (95 %: ");
+  const others: Readonly<Record<string, string>> = { "A: a1": "error", "A: a2": "not run" };
+  await edited("lost.json", (name) => others[name] ?? "passed", 1);
+  const lost = await merge("lost.json", "--baseline", "good.json", "--junit", "lost.xml");
+  expect(lost).toMatchObject({ exit: 10 });
+  const cases = (await readFile(at("lost.xml"), "utf8")).split("<testcase ").slice(1);
+  const kinds = cases.flatMap((text) => /<(error|skipped|failure)/.exec(text)?.[1] ?? []);
+  expect(kinds).toEqual(["error", "skipped"]);
+});
+
 test("a shard without tests ends well and can be merged", async () => {
   for (let index = 1; index <= 8; index++)
     await shard(`${index}/8`, `${index}of8.json`, ...(index === 8 ? ["-v"] : []));

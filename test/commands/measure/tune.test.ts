@@ -38,7 +38,9 @@ interface Tuned {
   readonly verdict: string;
   readonly best: string;
   readonly searches: number;
-  readonly arms: readonly { readonly front: readonly { readonly value: number }[] }[];
+  readonly arms: readonly {
+    readonly front: readonly { readonly value: number; readonly context_chars: number }[];
+  }[];
   readonly questions: { readonly tune: number; readonly proof: number };
   readonly comparison: { readonly difference: number; readonly p: number };
   readonly needed: readonly { readonly difference: number; readonly questions: number }[];
@@ -170,6 +172,11 @@ test("a longer list of the same search is not better at the same length of conte
   const [today, longer] = (JSON.parse(out) as Tuned).arms;
   // Half of the characters: five of the first ten chunks, or of those of today.
   expect(longer?.front.map(({ value }) => value)).toEqual(today?.front.map(({ value }) => value));
+  const lengths = today?.front.map(({ context_chars }) => context_chars) ?? [];
+  const whole = lengths.at(-1) ?? 0;
+  expect(lengths.map((length) => Math.round((length / whole) * 100))).toEqual([
+    ...[13, 25, 38, 50, 63, 75, 88, 100], // in eighths
+  ]);
   const { out: page } = await server.done([...line, "--yes", "-o", "html"], {
     folder: server.folder,
   });
