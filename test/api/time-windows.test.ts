@@ -50,6 +50,38 @@ test.each([
   expect(await windowsOf(seconds)).toEqual(expected);
 });
 
+test("a second with more than a page is read by status, again only where a page is too short", async () => {
+  const rows = Array.from({ length: 121 }, (_, id) => ({ id, created_at: 9, failed: id === 120 }));
+  const requests: string[] = [];
+  const source = {
+    input: {},
+    cap: 100,
+    fetch(input: Record<string, unknown>, { page, limit }: Record<string, string>) {
+      const { status, created_at__before: before } = input;
+      requests.push(`${String(status)} ${page} ${limit}`);
+      const part = rows.filter(
+        ({ created_at, failed }) =>
+          created_at <= second(before as string | undefined, Infinity) &&
+          (status === undefined || status === (failed ? "failed" : "succeeded")),
+      );
+      // Of pages of 100, the second one has rows of the first one again.
+      const first = limit === "100" ? 0 : (Number(page) - 1) * Number(limit);
+      const last = limit === "100" && page === "2" ? part.length - 100 : first + Number(limit);
+      const found = part.slice(first, last);
+      return Promise.resolve({ rows: found, total: part.length, more: undefined, asOf: 10 });
+    },
+    trace: () => Promise.resolve(),
+  };
+  const windows = [];
+  for await (const window of readWindows(source)) windows.push(window);
+  expect(windows[0]).toMatchObject({ missing: 0 });
+  expect(windows[0]?.rows).toHaveLength(121);
+  expect(requests.filter((request) => !request.endsWith(" 100"))).toEqual([
+    "succeeded 1 97",
+    "succeeded 2 97",
+  ]);
+});
+
 test.each([
   ["a start", 6, undefined, ["6-10: 9 9 8"]],
   ["an end", undefined, 8, ["0-8: 8 5"]],

@@ -38,7 +38,7 @@ const documents = ["a.md", "b.md", "c.md", "dir∕d.pdf", "e.md", "kept"].map((n
   doc_metadata: name === "kept" ? [{ id: "1", name: "kb_path", value: "x/kept.md" }] : [],
 }));
 
-type Chunk = string | readonly [document: string, content: string];
+type Chunk = string | readonly [document: string, content: string, score?: number];
 type Reply = readonly Chunk[] | { readonly status: number; readonly body: object };
 
 interface SearchRequest {
@@ -78,13 +78,13 @@ async function searchServer(
       const reply = await replyTo(search);
       if ("status" in reply) return send(reply.status, reply.body);
       const records = reply.slice(0, Number(search.retrieval_model["top_k"])).map((chunk) => {
-        const [name, content] = typeof chunk === "string" ? [chunk, ""] : chunk;
+        const [name, content, score = 0] = typeof chunk === "string" ? [chunk, ""] : chunk;
         const found = documents.find((each) => each.name === name);
         const document = found ?? { id: uuid(99), name };
         return {
           segment: { content, document_id: document.id, document },
           child_chunks: [],
-          score: 0,
+          score,
         };
       });
       return send(200, { query: { content: search.query }, records });
@@ -854,6 +854,12 @@ test.each([0, -1, 1.5, "x", "0"])("max_rank %j is refused", async (max_rank) => 
   expect(ran.err).toContain("line 1: max_rank is not 1, 2, 3");
 });
 
+test("the page has scores of three decimals", async () => {
+  const server = await searchServer(() => [["a.md", "text", 0.98765]]);
+  const { out } = await server.run([lines({ question: "q", documents: "a.md" }), "-o", "html"]);
+  expect(new Set(out.match(/0\.98\d*/g))).toEqual(new Set(["0.988"]));
+});
+
 test("files that cannot be written are rejected before any search", async () => {
   const server = await searchServer(() => []);
   for (const flag of ["--junit", "--save"]) {
@@ -1085,6 +1091,20 @@ describe("judgements", () => {
     const server = await searchServer(() => chunks);
     const { first } = await server.evaluated([lines({ question: "q", ...judged })]);
     expect(first?.questions[0]).toMatchObject(wanted);
+  });
+
+  test.each<[string, string, readonly string[]]>([
+    ["a text", "Sick leave is paid.", []],
+    [
+      "a list in JSON",
+      '["Sick leave is paid.", "Leave needs a reason."]',
+      ["Leave needs a reason."],
+    ],
+  ])("in a CSV file may be %s", async (_, cell, missing) => {
+    const server = await searchServer(() => [["a.md", "Sick leave is paid."]]);
+    const path = file(`question,passages\nq,"${cell.replaceAll('"', '""')}"\n`, "csv");
+    const { first } = await server.evaluated([path]);
+    expect(first?.questions[0]).toMatchObject({ rank: 1, missing });
   });
 
   test.each([

@@ -24,6 +24,20 @@ async function read(text: string) {
   return readSuite(join(folder, "suite.yaml"), diskFiles);
 }
 
+test("the context of a test that only searches is its own, else that of its turns", async () => {
+  const { tests } = await read(`
+defaults: { context_recall: { documents: a.md } }
+tests:
+  - { name: searched, search: { kb: Base, query: x, documents: a.md } }
+  - { name: asked, query: x }
+`);
+  const context = [{ measure: "recall", atLeast: 1, documents: ["a.md"] }];
+  expect(tests).toMatchObject([
+    { turns: [], context },
+    { turns: [{ context }], context: [] },
+  ]);
+});
+
 test("a test takes over the defaults and adds its own", async () => {
   const { tests } = await read(`
 defaults:
