@@ -35,7 +35,13 @@ const documents = ["a.md", "b.md", "c.md", "dir∕d.pdf", "e.md", "kept"].map((n
   id: uuid(index + 1),
   name,
   display_status: name === "e.md" ? "disabled" : "available",
-  doc_metadata: name === "kept" ? [{ id: "1", name: "kb_path", value: "x/kept.md" }] : [],
+  doc_metadata:
+    name === "kept"
+      ? [
+          { id: "1", name: "kb_path", value: "x/kept.md" },
+          { id: "2", name: "code", value: "K-7" },
+        ]
+      : [],
 }));
 
 type Chunk = string | readonly [document: string, content: string, score?: number];
@@ -1120,7 +1126,7 @@ describe("judgements", () => {
 
   test("names can be those of a metadata field", async () => {
     const server = await searchServer(() => ["kept"]);
-    const line = [lines({ question: "q", documents: "x/kept.md" }), "--document-field", "kb_path"];
+    const line = [lines({ question: "q", documents: "K-7" }), "--document-field", "code"];
     expect((await server.evaluated(line)).first?.questions[0]).toMatchObject({ rank: 1 });
   });
 });

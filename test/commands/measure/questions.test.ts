@@ -2,6 +2,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { drawPassages, problemOf } from "../../../src/commands/measure/questions/passages.ts";
+import { readAnswerRules } from "../../../src/sandbox/apps/definitions/read-rules.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { root } from "../../lib/paths.ts";
 import { rareTest } from "../../lib/sampled.ts";
@@ -70,6 +72,33 @@ rareTest(
     expect(await readQuestions(other)).not.toEqual(made);
   },
 );
+
+test("a passage is drawn with a chance in proportion to its length", async () => {
+  const [short, long] = ["a".repeat(60), "b".repeat(180)];
+  const drawn = [];
+  const documents = [{ name: "d", chunks: () => Promise.resolve([short, long]) }];
+  for await (const { text } of drawPassages(documents, () => 0.5)) drawn.push(text);
+  expect(drawn).toEqual([long, short]); // character 120 of 240 is in the long one
+});
+
+test("a question has at least three words", () => {
+  expect(problemOf("Is parking", "", [])).toBe("fewer than three words");
+  expect(problemOf("Is parking free?", "", [])).toBeNull();
+});
+
+test("an application whose form takes nothing of a passage is refused", async () => {
+  const rules = { mode: "workflow", inputs: ["topic"], otherwise: ["What is it about?"] };
+  const other = await testSandbox({ applications: [readAnswerRules(rules, "topical")] });
+  await other.done(["kb", "create", "Staff", "--indexing-technique", "economy"]);
+  await other.done(["kb", "sync", "Staff", join(root, "examples/handbook")], { folder });
+  const file = join(folder, "none.jsonl");
+  const line = ["kb", "questions", "Staff", file, "--app", "topical", "--yes"];
+  const env = { KB_SANDBOX_APP_KEYS: JSON.stringify(other.sandbox.appKeys) };
+  expect(await other.cli(line, { folder, env })).toMatchObject({
+    exit: 2,
+    err: expect.stringContaining('application "topical" has no input for it'),
+  });
+});
 
 test("failed passages are asked about again, answered ones are not", async () => {
   const file = join(folder, "failed.jsonl");

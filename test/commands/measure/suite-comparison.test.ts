@@ -8,7 +8,8 @@ import {
   doubtfulTests,
 } from "../../../src/commands/measure/suites/comparison.ts";
 import type { Verdict } from "../../../src/commands/measure/suites/comparison.ts";
-import { testResult } from "../../../src/commands/measure/suites/runs/results.ts";
+import type { PlannedRun } from "../../../src/commands/measure/suites/runs/plan-runs.ts";
+import { TestBoard, testResult } from "../../../src/commands/measure/suites/runs/results.ts";
 import type { TestResult } from "../../../src/commands/measure/suites/runs/results.ts";
 
 type Share = readonly [passes: number, runs: number];
@@ -220,6 +221,17 @@ describe("the status of a test", () => {
     };
     expect(result("t", planned, [0, 0], { pass }).status).toBe(status);
   });
+});
+
+test("a terminal shows that a test has ended after the last of its repeats", () => {
+  const run = { name: "t", side: "new", confirms: false } as PlannedRun;
+  const board = new TestBoard([run, run], () => 0);
+  board.end(run, runOf("t", true));
+  expect(board.takeEnded()).toEqual([]);
+  expect(board.progress()).toMatchObject({ done: 1, total: 2, failed: 0 });
+  board.end(run, runOf("t", false));
+  expect(board.takeEnded()).toMatchObject([{ name: "t" }]);
+  expect(board.progress()).toMatchObject({ done: 2, total: 2, failed: 1 });
 });
 
 test("time is claimed only where both were asked in turn", () => {

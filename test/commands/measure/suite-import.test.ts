@@ -53,6 +53,7 @@ test.each([
   ["similar", "a", undefined, { answer: "a", compare: "similar", similarity: 0.75 }],
   ["similar", ["a", "b"], 0.9, { answer: ["a", "b"], compare: "similar", similarity: 0.9 }],
   ["levenshtein", "0123456789", 2, { answer: "0123456789", compare: "similar", similarity: 0.8 }],
+  ["levenshtein", "0123456789", 0, { answer: "0123456789", compare: "similar", similarity: 1 }],
   [
     "llm-rubric",
     "is polite",
