@@ -107,6 +107,17 @@ const compare = (now: readonly TestResult[], before: readonly TestResult[], isMe
     isMerge,
   );
 
+test.each<[string, readonly TestRun["status"][], object | null]>([
+  ["as often as all", ["passed", "passed", "failed", "passed", "passed"], { passes: 9, runs: 10 }],
+  ["once less", ["passed", "passed", "passed", "passed"], null],
+  ["with errors", ["passed", "error", "error", "error", "error"], { passes: 6, runs: 6 }],
+])("a test that was asked again %s belongs to a second look or prevents it", (_, fresh, again) => {
+  const asked = fresh.map((status) => runOf("b", false, { status, confirms: true }));
+  const now = [result("a", [5, 5], [5, 5]), testResult("b", [...runs("b", [5, 5]), ...asked])];
+  const { suite } = compare(now, [result("a", [5, 5]), result("b", [5, 5])]);
+  expect(suite.again).toEqual(again);
+});
+
 test("a suite is worse that falls a little everywhere, though no test is broken", () => {
   const names = Array.from({ length: 60 }, (_, index) => `t${index}`);
   const of = (misses: (index: number) => number, again?: Share) =>
