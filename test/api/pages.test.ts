@@ -35,6 +35,12 @@ describe("a list", () => {
       { exit: 0, rows: 250, requests: 3 },
     ],
     [
+      "whose total is 0 although it has rows ends with a page that is not full",
+      3,
+      () => ({ total: 0, has_more: true }),
+      { exit: 0, rows: 3, requests: 1 },
+    ],
+    [
       "whose total equals its full page is read further",
       250,
       (_, { length }) => ({ total: 100, has_more: length === 100 }),

@@ -104,6 +104,20 @@ test("shows the turns of a conversation", async () => {
   );
 });
 
+test("names what most repeats had instead first", async () => {
+  const saved = join(folder, "repeats.json");
+  await page("echo", "2026-11-21", suite, "--repeat", "3", "--save", saved);
+  type Saved = { tests: { name: string; results: { checks: { actual: string }[] }[] }[] };
+  const data = JSON.parse(await readFile(saved, "utf8")) as Saved;
+  const part = data.tests.find(({ name }) => name.endsWith("part"));
+  for (const [index, { checks }] of (part?.results ?? []).entries())
+    for (const check of checks) check.actual = index === 0 ? "rare" : "usual";
+  await writeFile(saved, JSON.stringify(data));
+  const { out } = await sandbox.cli(["wf", "test", "merge", saved, "-o", "html"], { folder });
+  const row = textsOf(openedPage(out), "#row-part").join(" ");
+  expect(row).toContain("usual, rare");
+});
+
 test("draws the history, and names flaky tests", async () => {
   const history = join(folder, "history");
   await page("echo", "2026-11-01", suite, "--history", history);

@@ -358,8 +358,8 @@ test.each<readonly [name: string, before: string, after: string]>([
   ],
   [
     "turns.csv",
-    'name,turns\r\na,"[{""query"":""x"",""answer"":""y""}]"\r\n',
-    'name,turns\r\na,"[{""query"":""x"",""answer"":""You said: x. This is a fixed answer.""}]"\r\n',
+    'name,turns\r\na,"[{""query"":""z""},{""query"":""x"",""answer"":""y""}]"\r\n',
+    'name,turns\r\na,"[{""query"":""z""},{""query"":""x"",""answer"":""You said: x. This is a fixed answer.""}]"\r\n',
   ],
   [
     "rows.jsonl",

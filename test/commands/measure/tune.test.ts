@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { afterAppend } from "../../lib/after-append.ts";
+import { answering } from "../../lib/answering.ts";
 import { hintedCommands } from "../../lib/hinted.ts";
 import { root } from "../../lib/paths.ts";
 import { rareTest } from "../../lib/sampled.ts";
@@ -84,6 +85,22 @@ test("a dry run and a declined one send no search; budgets are kept", async () =
   expect((await done(embedded, { folder })).out).toContain(
     "# not tried: 1 arm beyond --max-embedded\n",
   );
+});
+
+test("arms are reranked by a named model, or else by the only active one", async () => {
+  const second = (host: Parameters<typeof answering>[0]) =>
+    answering(host, ({ request, body }) => {
+      if (!request.includes("/model-types/rerank")) return body;
+      const { data } = JSON.parse(body.toString()) as { data: { models: object[] }[] };
+      for (const { models } of data) models.push(...models.map((each) => ({ ...each, model: "b" })));
+      return Buffer.from(JSON.stringify({ data }));
+    });
+  const line = ["kb", "tune", "Staff", questions, "--dry-run", "-o", "json"];
+  const arms = async (...flags: readonly string[]) => {
+    const { out } = await server.done([...line, ...flags], { around: second });
+    return (JSON.parse(out) as Tuned).arms.length;
+  };
+  expect(await arms("--rerank-model", "stub-rerank")).toBeGreaterThan(await arms());
 });
 
 test("mistakes in arms and parts are named before anything is sent", async () => {
