@@ -101,3 +101,7 @@ test("windows of a server that does not count its rows", async () => {
   const windows = await windowsOf([9, 8, 7, 6], undefined, undefined, false);
   expect(windows).toEqual(["8-10: 9 8", "0-7: 7 6"]);
 });
+
+test("windows end with a start whose second is in two pages", async () => {
+  expect(await windowsOf([9, 9, 8, 8], 8)).toEqual(["9-10: 9 9", "8-8: 8 8"]);
+});

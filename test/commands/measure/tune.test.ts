@@ -39,6 +39,7 @@ interface Tuned {
   readonly verdict: string;
   readonly best: string;
   readonly searches: number;
+  readonly context_chars: number;
   readonly arms: readonly {
     readonly front: readonly { readonly value: number; readonly context_chars: number }[];
   }[];
@@ -189,10 +190,10 @@ test("a longer list of the same search is not better at the same length of conte
   const [today, longer] = (JSON.parse(out) as Tuned).arms;
   // Half of the characters: five of the first ten chunks, or of those of today.
   expect(longer?.front.map(({ value }) => value)).toEqual(today?.front.map(({ value }) => value));
-  const lengths = today?.front.map(({ context_chars }) => context_chars) ?? [];
-  const whole = lengths.at(-1) ?? 0;
-  expect(lengths.map((length) => Math.round((length / whole) * 100))).toEqual([
-    ...[13, 25, 38, 50, 63, 75, 88, 100], // in eighths
+  const { context_chars: whole } = JSON.parse(out) as Tuned;
+  const eighths = today?.front.map(({ context_chars }) => (8 * context_chars) / whole);
+  expect(eighths?.map((each) => each.toFixed(1))).toEqual([
+    ...["1.0", "2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0"],
   ]);
   const { out: page } = await server.done([...line, "--yes", "-o", "html"], {
     folder: server.folder,
@@ -289,6 +290,20 @@ rareTest(
     expect([searches(server), await names(server)]).toEqual([sent, before]);
   },
 );
+
+test("settings for another form of documents are saved with a name of at most 40 characters", async () => {
+  const { done, folder, written } = server;
+  const arm = "{ child_max_tokens: 100, top_k: 10, search_method: hybrid_search, vector_weight: 0.3 }";
+  const arms = await written("children.yml", `- ${arm}\n`);
+  const save = join(folder, "children.kb.yml");
+  const name = "n".repeat(36);
+  await done(["kb", "update", "Staff", "--name", name]);
+  const line = ["kb", "tune", name, questions, "--arms", arms, "--save", save, "--yes"];
+  const { err } = await done(line, { folder });
+  await done(["kb", "update", name, "--name", "Staff"]);
+  expect(err).toContain("name the directory of its documents in it");
+  expect(await readFile(save, "utf8")).toContain(`knowledge_base: ${name.slice(0, 34)} tuned\n`);
+});
 
 test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
   const { done, folder } = server;
