@@ -8,12 +8,7 @@ const second = (time: string | undefined, fallback: number) =>
  * Reads a list with rows at these seconds, three per page, from a server whose clock shows second 10;
  * negative seconds are counted but not returned. Each window is `from-to: seconds`.
  */
-async function windowsOf(
-  seconds: readonly number[],
-  since?: number,
-  last?: number,
-  counts = true,
-) {
+async function windowsOf(seconds: readonly number[], since?: number, last?: number, counts = true) {
   const list = seconds.map((at, id) => ({ id, created_at: Math.abs(at), hidden: at < 0 }));
   const source = {
     input: since === undefined ? {} : { created_at__after: timeOf(since) },

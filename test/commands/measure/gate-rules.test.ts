@@ -68,7 +68,11 @@ test("of equal answers of a cache, a failed one counts", () => {
 });
 
 test.each([
-  ["one long answer, twice", runs("FF", "the same words of a model, more than forty characters"), 3],
+  [
+    "one long answer, twice",
+    runs("FF", "the same words of a model, more than forty characters"),
+    3,
+  ],
   ["one answer once", runs("F"), 0],
   ["two answers", runs("FF"), 0],
   ["a short answer, twice", runs("FF", "no"), 0],

@@ -298,7 +298,11 @@ const right: readonly (readonly [kind: string, expected: string, answer: string]
     "El plazo es de treinta y cinco días para el envío.",
     "El plazo es de 35 días para el envío.",
   ],
-  ["number words", "Innerhalb von vierzehn Tagen nach Erhalt.", "Innerhalb von 14 Tagen nach Erhalt."],
+  [
+    "number words",
+    "Innerhalb von vierzehn Tagen nach Erhalt.",
+    "Innerhalb von 14 Tagen nach Erhalt.",
+  ],
   ["number words", "员工每年有三十天的带薪休假", "员工每年有30天的带薪休假"],
   [
     "number words",

@@ -75,10 +75,8 @@ test("a test that only has errors when it is asked again is asked three times mo
   await session.control("POST /faults", "POST /chat-messages status=500 app=bad skip=4");
   const line = ["--repeat", "2", "--retries", "0", "--concurrency", "1"];
   const { tests } = await session.judged("bad", [...line, "--baseline", "before.json"]);
-  expect(tests[1]?.results.map(({ status }) => status)).toEqual([
-    ...["failed", "failed"],
-    ...["error", "error", "error"],
-  ]);
+  const statuses = tests[1]?.results.map(({ status }) => status).join(" ");
+  expect(statuses).toBe("failed failed error error error");
   await session.stop();
 });
 

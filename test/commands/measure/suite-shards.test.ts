@@ -81,7 +81,8 @@ test("what is merged is compared with a baseline: passes, times, and tests that 
   const edited = async (file: string, status: (name: string, now: string) => string, s: number) => {
     const data = JSON.parse(await readFile(at("all.json"), "utf8")) as Tests;
     for (const { name, results } of data.tests)
-      for (const run of results) Object.assign(run, { status: status(name, run.status), seconds: s });
+      for (const run of results)
+        Object.assign(run, { status: status(name, run.status), seconds: s });
     await writeFile(at(file), JSON.stringify(data));
   };
   await edited("good.json", () => "passed", 1);
