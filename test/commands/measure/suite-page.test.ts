@@ -114,8 +114,10 @@ test("names what most repeats had instead first", async () => {
     for (const check of checks) check.actual = index === 0 ? "rare" : "usual";
   await writeFile(saved, JSON.stringify(data));
   const { out } = await sandbox.cli(["wf", "test", "merge", saved, "-o", "html"], { folder });
-  const row = textsOf(openedPage(out), "#row-part").join(" ");
-  expect(row).toContain("usual, rare");
+  const window = openedPage(out);
+  const row = (name: string) => textsOf(window, `#row-${name}`).join(" ");
+  expect(row("part")).toContain("usual, rare");
+  expect(row("good")).toContain("run succeeded"); // its only check
 });
 
 test("draws the history, and names flaky tests", async () => {
@@ -145,6 +147,7 @@ test("draws the history, and names flaky tests", async () => {
     "Passed runs over time: of these tests from 0 % to 33 %, last 33 %",
   );
   expect(textsOf(window, ".plane .x > span")).toHaveLength(5);
+  expect(textsOf(window, ".plane .y > span")[0]).toBe("100 %");
 });
 
 /** Characters that control a terminal, a parser or the order of a line, and how reports show them. */

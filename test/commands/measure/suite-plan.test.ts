@@ -136,6 +136,12 @@ rareTest("without --repeat: five repeats, and the lowest that finds each change"
   expect(needed).toMatchObject({ dead: 1 });
 });
 
+test("without --repeat the report names the lowest that finds each change", async () => {
+  const line = ["wf", "test", "plan", join(folder, "only.yaml"), "--rate", "1"];
+  const { out } = await cli(line, { elapsed: () => 0 });
+  expect(out).toContain("# lowest --repeat that finds it in 80 % or more: one dead 1, ");
+});
+
 test("a test in quarantine cannot be what is found", async () => {
   const some = await planned("one-quarantined.yaml --repeat 2");
   expect(some).toMatchObject({ tests: 1, in_quarantine: ["S: a"], repeats: [{ runs: 2 }] });

@@ -302,7 +302,9 @@ test("settings for another form of documents are saved with a name of at most 40
   const { err } = await done(line, { folder });
   await done(["kb", "update", name, "--name", "Staff"]);
   expect(err).toContain("name the directory of its documents in it");
-  expect(await readFile(save, "utf8")).toContain(`knowledge_base: ${name.slice(0, 34)} tuned\n`);
+  const saved = await readFile(save, "utf8");
+  expect(saved).toContain(`knowledge_base: ${name.slice(0, 34)} tuned\n`);
+  expect(saved).toMatch(/vector_weight: 0\.3\n.*\n\s+keyword_weight: 0\.7\n/);
 });
 
 test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
