@@ -360,6 +360,7 @@ const right: readonly (readonly [kind: string, expected: string, answer: string]
     "The warranty lasts 2 years after the purchase.",
     "The warranty lasts 24 months after the purchase.",
   ],
+  ["units", "The table is 2 m long.", "The table is 200 cm long."],
   [
     "units",
     "The film takes 90 minutes without a break.",

@@ -191,6 +191,17 @@ test.each<[string, (run: object) => object, number, string]>([
   expect(again.exit).toBe(exit);
 });
 
+test("results without tests say which command stores answers", async () => {
+  await write(folder, { "suite.yaml": suite("run succeeded") });
+  await writeFile(file("none.json"), JSON.stringify({ ...JSON.parse(results), tests: [] }));
+  const none = await wf("score", file("none.json"), "--suite", file("suite.yaml"));
+  expect(none.exit).toBe(2);
+  expect(none.err).toContain("none.json has no answers that can be judged again");
+  expect(none.err).toContain(
+    `run \`wf test run ${file("suite.yaml")} --save ${file("none.json")}\` once more`,
+  );
+});
+
 test("a dry run asks the judges of sentences, too", async () => {
   const supported = "supported: { judge: grader }, expect:";
   await write(folder, { "suite.yaml": suite("run succeeded").replace("expect:", supported) });
