@@ -254,6 +254,16 @@ test("variables of any kind, and assertions with an empty value", async () => {
   expect(await init("a", "constructor")).toContain("1 skipped: without a question");
 });
 
+test("several variables without a named question are inputs, none make no test", async () => {
+  const tests = [{ vars: { a: "x", b: "y" } }, { vars: {} }];
+  await write(folder, { "vars.yaml": JSON.stringify({ tests }) });
+  const { out, err } = await wf("echo", "init", "--from", "promptfoo", at("vars.yaml"));
+  expect((parse(out) as { tests: unknown[] }).tests).toMatchObject([
+    { inputs: { a: "x", b: "y" } },
+  ]);
+  expect(err).toContain("1 skipped: without variables");
+});
+
 test("a long expected answer makes no test", async () => {
   const tests = [{ vars: { q: "a" }, assert: [{ type: "similar", value: "x".repeat(20_001) }] }];
   await write(folder, { "long.yaml": JSON.stringify({ tests }) });

@@ -138,6 +138,14 @@ test("a terminal shows the words that differ, side by side from 120 columns", as
   );
 });
 
+test("a terminal is asked nothing if no answer has changed", async () => {
+  await write(folder, { "same.yaml": "tests: [{ name: a, inputs: { query: x }, answer: x }]\n" });
+  await save("same.yaml", "same.json");
+  const { out, err } = await wf(["review", file("same.json")], { tty: true });
+  expect(out).toContain("1 test with the expected answer");
+  expect(err).not.toContain("accepted");
+});
+
 test("accepting writes the named answers and nothing else", async () => {
   await write(folder, { "suite.yaml": suite });
   const dry = await wf(["accept", file("results.json"), "--all", "--dry-run"]);
