@@ -11,7 +11,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { parse } from "yaml";
-import { mutantsOf } from "./mutants/find.mjs";
+import { isReasonFor, mutantsOf } from "./mutants/find.mjs";
 import { nearest } from "./mutants/nearest.mjs";
 import { prepare, root } from "./prepare.mjs";
 
@@ -43,8 +43,15 @@ const allOf = (directory) =>
 
 /** Some of a list: those whose hash with the seed is lowest, so that a change of a file leaves the others drawn. */
 const drawn = (mutants, count, seed) => {
-  const hash = ({ file, what, from, line }) =>
-    createHash("sha256").update([seed, file, what, from, line].join("\n")).digest("hex");
+  const before = new Map();
+  const hash = ({ file, what, from, line }) => {
+    const name = [seed, file, what, from, line].join("\n");
+    const same = before.get(name) ?? 0; // how many equal ones are before it on its line
+    before.set(name, same + 1);
+    return createHash("sha256")
+      .update(same === 0 ? name : `${name}\n${same}`)
+      .digest("hex");
+  };
   return mutants
     .map((mutant) => ({ ...mutant, hash: hash(mutant) }))
     .toSorted((one, other) => (one.hash < other.hash ? -1 : 1))
@@ -93,8 +100,7 @@ function play(script, input, timeout) {
 const nameOf = ({ file, line, what, from }) => `${file}:${line}  ${what}: ${from.split("\n")[0]}`;
 
 /** The reason that is given for a mutant that no test sees. */
-const reasonOf = ({ file, what, from }, reasons) =>
-  reasons.find((each) => each.in === file && each.what === what && each.from === from)?.why;
+const reasonOf = (mutant, reasons) => reasons.find((each) => isReasonFor(each, mutant))?.why;
 
 prepare(); // some tests start the programs
 const all = directories.flatMap(allOf).map((mutant, number) => ({ ...mutant, number }));

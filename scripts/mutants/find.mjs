@@ -72,8 +72,8 @@ const isExpression = (value) =>
   ["TSAsExpression", "TSSatisfiesExpression", "TSNonNullExpression"].includes(value?.type);
 
 /**
- * All mutants of a TypeScript file in the order of their places: `{ start, end, line, isStatic, what, from, to }`. A static
- * one is evaluated once, when the file is imported.
+ * All mutants of a TypeScript file in the order of their places: `{ start, end, line, text, isStatic, what, from, to }`;
+ * `text` is the line on which it begins. A static one is evaluated once, when the file is imported.
  */
 export function mutantsOf(code) {
   const { program, errors } = parseSync("file.ts", code);
@@ -90,10 +90,19 @@ export function mutantsOf(code) {
     }
   };
   visit(program, true);
+  const lines = code.split("\n");
   return found
     .map((mutant) => ({ ...mutant, line: code.slice(0, mutant.start).split("\n").length }))
+    .map((mutant) => ({ ...mutant, text: lines[mutant.line - 1].trim() }))
     .toSorted((one, other) => one.start - other.start || other.end - one.end);
 }
+
+/** Whether a reason of test/mutants.yaml is one for a mutant: `line` is part of the line on which it begins. */
+export const isReasonFor = (reason, { file, what, from, text }) =>
+  reason.in === file &&
+  reason.what === what &&
+  reason.from === from &&
+  text.includes(reason.line ?? from.split("\n")[0]);
 
 /** The code with a mutant. */
 export const mutated = ({ start, end, to }, code) => code.slice(0, start) + to + code.slice(end);
