@@ -113,8 +113,15 @@ test.each<[string, readonly TestRun["status"][], object | null]>([
   ["with errors", ["passed", "error", "error", "error", "error"], { passes: 6, runs: 6 }],
 ])("a test that was asked again %s belongs to a second look or prevents it", (_, fresh, again) => {
   const asked = fresh.map((status) => runOf("b", false, { status, confirms: true }));
-  const now = [result("a", [5, 5], [5, 5]), testResult("b", [...runs("b", [5, 5]), ...asked])];
-  const { suite } = compare(now, [result("a", [5, 5]), result("b", [5, 5])]);
+  const now = [
+    result("a", [5, 5], [5, 5]),
+    testResult("b", [...runs("b", [5, 5]), ...asked]),
+    testResult("silent", [runOf("silent", false, { status: "error" })]), // belongs to none
+  ];
+  const { suite } = compare(
+    now,
+    ["a", "b", "silent"].map((name) => result(name, [5, 5])),
+  );
   expect(suite.again).toEqual(again);
 });
 
