@@ -255,12 +255,14 @@ test("variables of any kind, and assertions with an empty value", async () => {
 });
 
 test("several variables without a named question are inputs, none make no test", async () => {
-  const tests = [{ vars: { a: "x", b: "y" } }, { vars: {} }];
+  const assert = [{ type: "similar", value: "z" }];
+  const tests = [{ vars: { a: "x", b: "y" }, assert }, { vars: {} }];
   await write(folder, { "vars.yaml": JSON.stringify({ tests }) });
   const { out, err } = await wf("echo", "init", "--from", "promptfoo", at("vars.yaml"));
   expect((parse(out) as { tests: unknown[] }).tests).toMatchObject([
-    { inputs: { a: "x", b: "y" } },
+    { inputs: { a: "x", b: "y" }, answer: "z" },
   ]);
+  expect(out).not.toContain("expect:");
   expect(err).toContain("1 skipped: without variables");
 });
 
