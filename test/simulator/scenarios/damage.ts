@@ -10,7 +10,6 @@ import type { Stage } from "./as-is.ts";
 
 const DIRECTORY = "/home/user/stored";
 const env = { KB_KEY: "dataset-sandbox" };
-const X = 0x78;
 
 /** Paths of all files in a directory, and of the one that a path names. */
 function filesIn(disk: Disk, path: string): string[] {
@@ -50,8 +49,7 @@ function damage({ world, machine: { disk } }: Stage, path: string): Damage {
   for (const [each, content] of whole) {
     const at = world.below(content.length, "place of the damage");
     if (kind === "cut") disk.put(each, content.slice(0, at));
-    // One other letter: often still a text, and valid JSON.
-    if (kind === "changed") disk.put(each, content.with(at, content[at] === X ? X + 1 : X));
+    if (kind === "changed") disk.put(each, content.with(at, 255 - (content[at] ?? 0)));
   }
   if (kind === "renamed") store(renamed);
   if (kind === "moved behind a link") store(moved);
@@ -152,9 +150,8 @@ async function playBackup(stage: Stage): Promise<void> {
   }
   const current = await chunksOf(world.server, source);
   const top = `${DIRECTORY}/snapshots/${source}`;
-  const objects = `${DIRECTORY}/objects`;
   const [mark, journal] = [`${DIRECTORY}/kb-backup.json`, `${top}.part.jsonl`];
-  const place = target(stage, [top, top, objects, objects, mark, journal]);
+  const place = target(stage, [top, top, `${DIRECTORY}/objects`, mark, journal]);
   const { kind, mend } = damage(stage, place);
   const isSnapshot = place === top || place.startsWith(`${top}/`);
   const isUnread = isSnapshot && kind !== "lost";
