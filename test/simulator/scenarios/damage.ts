@@ -291,11 +291,5 @@ export const damages: Scenario = {
       from: "if (found && !found.isFile && !found.isDirectory)",
       to: "if (found && found.isLink && !found.isFile)",
     },
-    {
-      name: "an import takes files that are not those of the manifest",
-      file: "src/commands/kb/snapshot/bundle.ts",
-      from: "if (hash !== expected) damages.push",
-      to: "if (hash === null) damages.push",
-    },
   ],
 };
