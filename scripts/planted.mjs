@@ -7,10 +7,10 @@
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { createVitest } from "vitest/node";
 import config from "../vitest.config.mjs";
 import { bugs, fileOf, planted } from "./planted/bugs.mjs";
 import { prepare, root } from "./prepare.mjs";
+import { runProjects } from "./run-projects.mjs";
 
 const text = { type: "string" };
 const { values: options } = parseArgs({
@@ -42,35 +42,21 @@ const projectOf = (name, tests, transform) => ({
 
 /** Runs test files of projects; resolves with the tests by the name of the project. */
 async function run(projects, only = new Map()) {
-  const vitest = await createVitest("test", {
-    config: false,
-    root,
-    watch: false,
-    projects,
-    reporters: [{}],
-    maxWorkers: availableParallelism(),
-  });
-  try {
-    await vitest.standalone();
-    const files = (await vitest.globTestSpecifications()).map((file) => {
-      const pattern = only.get(file.project.name);
-      if (pattern === undefined) return file;
-      const testNamePattern = new RegExp(pattern);
-      return file.project.createSpecification(file.moduleId, { testNamePattern });
+  const select = (file) => {
+    const pattern = only.get(file.project.name);
+    if (pattern === undefined) return file;
+    return file.project.createSpecification(file.moduleId, {
+      testNamePattern: new RegExp(pattern),
     });
-    const { testModules } = await vitest.runTestSpecifications(files);
-    const results = new Map(projects.map(({ test }) => [test.name, { tests: [], errors: [] }]));
-    for (const module of testModules) {
-      const { tests, errors } = results.get(module.project.name);
-      tests.push(...module.children.allTests());
-      errors.push(
-        ...module.errors().map(({ message }) => `${module.relativeModuleId}: ${message}`),
-      );
-    }
-    return results;
-  } finally {
-    await vitest.close();
+  };
+  const modules = await runProjects(projects, { workers: availableParallelism(), select });
+  const results = new Map(projects.map(({ test }) => [test.name, { tests: [], errors: [] }]));
+  for (const module of modules) {
+    const { tests, errors } = results.get(module.project.name);
+    tests.push(...module.children.allTests());
+    errors.push(...module.errors().map(({ message }) => `${module.relativeModuleId}: ${message}`));
   }
+  return results;
 }
 
 const namesOf = (tests, state) =>

@@ -92,8 +92,10 @@ export function mutantsOf(code) {
   visit(program, true);
   const lines = code.split("\n");
   return found
-    .map((mutant) => ({ ...mutant, line: code.slice(0, mutant.start).split("\n").length }))
-    .map((mutant) => ({ ...mutant, text: lines[mutant.line - 1].trim() }))
+    .map((mutant) => {
+      const line = code.slice(0, mutant.start).split("\n").length;
+      return { ...mutant, line, text: lines[line - 1].trim() };
+    })
     .toSorted((one, other) => one.start - other.start || other.end - one.end);
 }
 

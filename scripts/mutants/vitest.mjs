@@ -1,7 +1,7 @@
 import { relative } from "node:path";
-import { createVitest } from "vitest/node";
 import config from "../../vitest.config.mjs";
 import { root } from "../prepare.mjs";
+import { runProjects } from "../run-projects.mjs";
 
 const [{ plugins, test: quick }] = config.test.projects;
 
@@ -13,29 +13,13 @@ export async function readInput() {
 }
 
 /** Runs quick tests with the code that `transform` changes; resolves with what vitest knows of their files. */
-export async function runQuick({ transform, test, workers }) {
-  const vitest = await createVitest("test", {
-    config: false,
+export function runQuick({ transform, test, workers }) {
+  const project = {
+    plugins: [{ name: "mutants", enforce: "pre", transform }, ...plugins],
     root,
-    watch: false,
-    projects: [
-      {
-        plugins: [{ name: "mutants", enforce: "pre", transform }, ...plugins],
-        root,
-        test: { ...quick, ...test, setupFiles: [...quick.setupFiles, ...(test.setupFiles ?? [])] },
-      },
-    ],
-    reporters: [{}],
-    maxWorkers: workers,
-    bail: test.bail ?? 0,
-  });
-  try {
-    await vitest.standalone();
-    const files = await vitest.globTestSpecifications();
-    return (await vitest.runTestSpecifications(files)).testModules;
-  } finally {
-    await vitest.close();
-  }
+    test: { ...quick, ...test, setupFiles: [...quick.setupFiles, ...(test.setupFiles ?? [])] },
+  };
+  return runProjects([project], { workers, bail: test.bail });
 }
 
 /** The path of a test file from the root. */
