@@ -1,16 +1,25 @@
 import { createVitest } from "vitest/node";
 import { root } from "./prepare.mjs";
 
-/** Runs the test files of projects, each as `select` returns it; resolves with what vitest knows of them. */
-export async function runProjects(projects, { workers, bail = 0, select = (file) => file }) {
+/**
+ * Runs the test files of projects, each as `select` returns it, until a test fails with `untilFailure`; resolves with
+ * what vitest knows of them. (With its option `bail` a worker can end before it has told which test failed.)
+ */
+export async function runProjects(
+  projects,
+  { workers, untilFailure = false, select = (file) => file },
+) {
+  const stopAtFailure = (test) => {
+    // Without waiting: it resolves after the run, which waits for its reporters.
+    if (test.result().state === "failed") void vitest.cancelCurrentRun("test-failure");
+  };
   const vitest = await createVitest("test", {
     config: false,
     root,
     watch: false,
     projects,
-    reporters: [{}],
+    reporters: [untilFailure ? { onTestCaseResult: stopAtFailure } : {}],
     maxWorkers: workers,
-    bail,
   });
   try {
     await vitest.standalone();

@@ -8,7 +8,8 @@ const { mutant, tests } = await readInput();
 const file = join(root, "src", mutant.file);
 const modules = await runQuick({
   transform: (code, path) => (path.split("?")[0] === file ? mutated(mutant, code) : null),
-  test: { include: tests, exclude: [], bail: 1, env: { TEST_ROWS: "all" } },
+  test: { include: tests, exclude: [], env: { TEST_ROWS: "all" } },
+  untilFailure: true,
   workers: 1,
 });
 const errors = modules.flatMap((module) => module.errors().map(() => pathOf(module)));

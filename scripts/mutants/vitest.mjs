@@ -12,14 +12,14 @@ export async function readInput() {
   return JSON.parse(input);
 }
 
-/** Runs quick tests with the code that `transform` changes; resolves with what vitest knows of their files. */
-export function runQuick({ transform, test, workers }) {
+/** Runs quick tests with the code that `transform` changes, as `runProjects` does. */
+export function runQuick({ transform, test, workers, untilFailure }) {
   const project = {
     plugins: [{ name: "mutants", enforce: "pre", transform }, ...plugins],
     root,
     test: { ...quick, ...test, setupFiles: [...quick.setupFiles, ...(test.setupFiles ?? [])] },
   };
-  return runProjects([project], { workers, bail: test.bail });
+  return runProjects([project], { workers, untilFailure });
 }
 
 /** The path of a test file from the root. */

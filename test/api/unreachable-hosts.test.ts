@@ -33,6 +33,7 @@ test("a refused connection names the address, and every request is retried", asy
     });
     expect(ran.exit).toBe(11);
     expect(ran.err).toContain("connection refused: 127.0.0.1:9");
+    expect(ran.err).toContain("check that the server is running and the base URL is correct");
     expect(ran.err).not.toContain("unknown whether");
     expect(waits).toEqual([250, 500, 1000]);
   }

@@ -7,6 +7,8 @@ import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 import { root } from "../../lib/paths.ts";
+import { documentOf } from "../../../src/commands/measure/eval/questions.ts";
+import type { Question } from "../../../src/commands/measure/eval/questions.ts";
 
 const folder = await temporaryDirectory();
 let files = 0;
@@ -1129,4 +1131,50 @@ describe("judgements", () => {
     const line = [lines({ question: "q", documents: "K-7" }), "--document-field", "code"];
     expect((await server.evaluated(line)).first?.questions[0]).toMatchObject({ rank: 1 });
   });
+});
+
+// Each: relevant documents (with a grade of 0: not relevant), passages, texts, and what its group is.
+test.each([
+  [
+    "the first document that is relevant",
+    [
+      ["a", 0],
+      ["b", 2],
+      ["c", 1],
+    ],
+    [["d", "p"]],
+    [],
+    "b",
+  ],
+  [
+    "the document of the first passage",
+    [["a", 0]],
+    [
+      ["d", "p"],
+      ["e", "q"],
+    ],
+    ["t"],
+    "d",
+  ],
+  [
+    "the text of the first passage",
+    [],
+    [
+      [undefined, "p"],
+      ["e", "q"],
+    ],
+    ["t"],
+    "p",
+  ],
+  ["the first text", [], [], ["t", "u"], "t"],
+  ["its key", [], [], [], "key"],
+] as const)("a question is about %s", (_, graded, passages, texts, expected) => {
+  const question = {
+    documents: graded.map(([name]) => name),
+    grades: new Map<string, number>(graded),
+    passages: passages.map(([document, text]) => ({ document, text })),
+    texts,
+    key: "key",
+  };
+  expect(documentOf(question as unknown as Question)).toBe(expected);
 });
