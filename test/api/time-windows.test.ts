@@ -32,11 +32,14 @@ async function windowsOf(seconds: readonly number[], since?: number, last?: numb
     trace: () => Promise.resolve(),
   };
   const windows: string[] = [];
-  for await (const { from, to, rows, missing } of readWindows(source, last)) {
+  let again = 0;
+  for await (const window of readWindows(source, last)) {
+    const { from, to, rows, missing } = window;
     const shown = rows.map((row) => (row as (typeof list)[number]).created_at).join(" ");
     windows.push(`${from}-${to}: ${shown}${missing > 0 ? ` missing ${missing}` : ""}`);
+    again += window.again;
   }
-  return windows;
+  return { windows, again };
 }
 
 test.each([
@@ -48,7 +51,7 @@ test.each([
   ["a hidden row", [9, 8, -8, 7, 6], ["8-10: 9 8 missing 1", "0-7: 7 6"]],
   ["a row ahead of the server's clock", [12, 9], ["0-12: 12 9"]],
 ])("windows of %s", async (_, seconds, expected) => {
-  expect(await windowsOf(seconds)).toEqual(expected);
+  expect((await windowsOf(seconds)).windows).toEqual(expected);
 });
 
 test("a second with more than a page is read by status, again only where a page is too short", async () => {
@@ -89,14 +92,19 @@ test.each([
   ["both", 8, 8, ["8-8: 8"]],
   ["an end before the start", 9, 8, []],
 ])("windows with %s", async (_, since, last, expected) => {
-  expect(await windowsOf([9, 9, 8, 5], since, last)).toEqual(expected);
+  expect((await windowsOf([9, 9, 8, 5], since, last)).windows).toEqual(expected);
 });
 
 test("windows of a server that does not count its rows", async () => {
-  const windows = await windowsOf([9, 8, 7, 6], undefined, undefined, false);
+  const { windows } = await windowsOf([9, 8, 7, 6], undefined, undefined, false);
   expect(windows).toEqual(["8-10: 9 8", "0-7: 7 6"]);
 });
 
 test("windows end with a start whose second is in two pages", async () => {
-  expect(await windowsOf([9, 9, 8, 8], 8)).toEqual(["9-10: 9 9", "8-8: 8 8"]);
+  expect((await windowsOf([9, 9, 8, 8], 8)).windows).toEqual(["9-10: 9 9", "8-8: 8 8"]);
+});
+
+test("windows end with a start whose second has more than a page, which is read three times", async () => {
+  // Three rows, the same three alone, and all four in a larger page.
+  expect(await windowsOf([9, 9, 9, 9], 9)).toEqual({ windows: ["9-10: 9 9 9 9"], again: 6 });
 });

@@ -16,6 +16,7 @@ test.each([1, 2, 20])("an application that answers nonsense to %d tests is red",
   expect(before.exit).toBe(0);
   const same = await session.judged("good", ["--baseline", "before.json"]);
   expect([same.exit, same.comparison.verdict]).toEqual([0, "no decline"]);
+  expect(same.err).not.toContain("warning");
   const now = await session.judged("nonsense", ["--baseline", "before.json"]);
   expect(now.exit).toBe(14);
   expect(now.tests.map(({ verdict }) => verdict)).toEqual(now.tests.map(() => "broken"));
