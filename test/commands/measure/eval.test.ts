@@ -1093,6 +1093,15 @@ describe("judgements", () => {
       // (1 + 3/log2 3) / (3 + 1/log2 3) = 2.89279 / 3.63093
       { figures: { "ndcg@5": 0.796708 } },
     ],
+    [
+      "passages with a grade and without, which is 1",
+      { passages: [passage, { text: "Sick leave is paid.", grade: 3 }] },
+      [
+        ["a.md", passage],
+        ["b.md", "Sick leave is paid."],
+      ],
+      { figures: { "ndcg@5": 0.796708 } }, // as above
+    ],
     ["no answer, nothing found", { documents: [] }, [], { figures: { rejected: 1 } }],
     ["no answer, but chunks", { documents: [] }, ["a.md"], { figures: { rejected: 0 } }],
   ])("of a question: %s", async (_, judged, chunks, wanted) => {
