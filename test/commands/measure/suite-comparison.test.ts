@@ -145,6 +145,7 @@ test("a suite is worse that falls a little everywhere, though no test is broken"
   expect(compare(of(misses, [6, 6]), before).suite.verdict).toBe("worse then");
   // Results that are merged cannot be asked again.
   expect(compare(of(misses), before, true).suite.verdict).toBe("inconclusive");
+  expect(compare(before, before, true).suite.verdict).toBe("no decline");
 });
 
 describe("tests of one side only", () => {

@@ -146,6 +146,7 @@ test.each([
   ["There are thirty days of leave.", true],
   ["Leave is 30 days.", true],
   ["Leave is 40 days.", false],
+  ["There are thirty pens.", false],
   ["You get leave.", true],
   ["There are not thirty days of leave.", false],
   ["休暇は20日です。", true],
