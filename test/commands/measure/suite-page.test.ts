@@ -167,6 +167,7 @@ test("reports show what controls something, and contain none of it", async () =>
   const { out: html } = await sandbox.cli([...line, "-o", "html"], { folder });
   const { out: md, exit } = await sandbox.cli([...line, "-o", "md"], { folder });
   expect(exit).toBe(14);
+  expect(md).toContain("\n### Failed expectations\n");
   const xml = await readFile(junit, "utf8");
   for (const text of [xml, html, md]) {
     expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Zl}\p{Bidi_Control}\p{Noncharacter_Code_Point}]/u);
