@@ -7,10 +7,12 @@ import {
   comparedWithBaseline,
   doubtfulTests,
 } from "../../../src/commands/measure/suites/comparison.ts";
-import type { Verdict } from "../../../src/commands/measure/suites/comparison.ts";
+import type { SuiteComparison, Verdict } from "../../../src/commands/measure/suites/comparison.ts";
 import type { PlannedRun } from "../../../src/commands/measure/suites/runs/plan-runs.ts";
 import { TestBoard, testResult } from "../../../src/commands/measure/suites/runs/results.ts";
 import type { TestResult } from "../../../src/commands/measure/suites/runs/results.ts";
+import { comparisonNotes } from "../../../src/commands/measure/suites/verdict-text.ts";
+import type { SuiteRun } from "../../../src/commands/measure/suites/suite-run.ts";
 
 type Share = readonly [passes: number, runs: number];
 
@@ -267,4 +269,21 @@ test("time is claimed only where both were asked in turn", () => {
   // The interval from the first to the last of eight ratios misses their median in 2 of 2 ** 8 cases, 0.8 %; from the
   // second to the last but one it would in 7 %.
   expect(compareAsked(rising, of(1), rules).seconds?.ratio).toMatchObject({ low: 1, high: 8 });
+});
+
+test.each([
+  [0.8, 0.9, "median time: 2.0 s, 1.0 s before; 0.80 to 0.90 times (95 %)"],
+  [1.1, 1.2, "median time: 2.0 s, 1.0 s before; 1.10 to 1.20 times (95 %)"],
+  [
+    0.9,
+    1.2,
+    "median time: 2.0 s, 1.0 s before; no difference was found, 0.90 to 1.20 times (95 %)",
+  ],
+])("a time of %d to %d times", (low, high, note) => {
+  const compared = compareAsked([result("a", [1, 1])], [result("a", [1, 1])], rules);
+  const seconds = { before: 1, now: 2, ratio: { low, high } };
+  const run = { tests: [], history: [], baseline: undefined, level: 0.05 };
+  expect(
+    comparisonNotes(run as unknown as SuiteRun, { ...compared, seconds } as SuiteComparison),
+  ).toContain(note);
 });

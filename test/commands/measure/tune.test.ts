@@ -311,6 +311,15 @@ test("tuning the handbook proves weights, applies them, and then keeps them", as
   const { done, folder } = server;
   const world = { folder };
   const shown = await done(["kb", "tune", "Staff", questions, "--yes"], world);
+  const labelled = shown.out.split("\n").map((row) => row.split("\t"));
+  expect(
+    labelled.flatMap((row) =>
+      ["today", "best"].includes(row.at(-1) ?? "") ? [[row[0], row.at(-1)]] : [],
+    ),
+  ).toEqual([
+    ["today", "today"],
+    ["hybrid_search vector_weight=0.3", "best"],
+  ]);
   const [update = []] = hintedCommands(shown.out);
   expect(update.slice(0, 2)).toEqual(["kb", "update"]);
   await done([...update, "--dry-run"], world);
