@@ -1,6 +1,7 @@
 /** The client of the API as a library would use it: without a command line and a host. */
 import { Agent } from "undici";
 import { expect, onTestFinished, test } from "vitest";
+import { FirstRequests } from "../../src/api/calls.ts";
 import type { ClientSetup } from "../../src/api/calls.ts";
 import { apiClient } from "../../src/api/client.ts";
 import type { ApiClient } from "../../src/api/client.ts";
@@ -13,7 +14,8 @@ import {
   getKnowledgeBase,
   listKnowledgeBases,
 } from "../../src/operations/knowledge.ts";
-import { canned, uuid } from "../lib/log-server.ts";
+import { listWorkflowLogs } from "../../src/operations/workflows.ts";
+import { canned, logServer, logsOf, uuid } from "../lib/log-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 
 /** A client of a sandbox with three knowledge bases. */
@@ -72,6 +74,20 @@ test("a whole list that lacks rows is rejected, unless a counter tells it", asyn
   expect(counter).toMatchObject({ shown: 1, total: 4 });
 });
 
+test("a list whose pages lose rows is read by time windows, and a single page as it is", async () => {
+  const logs = logsOf(60, 60, 60);
+  const { seen, env } = await logServer(() => logs, 7);
+  const target = { baseUrl: env.KB_BASE_URL, key: env.KB_APP_KEY };
+  const api = await clientWith({ kind: "app", target: () => Promise.resolve(target) });
+  expect(await collect(api.rows(listWorkflowLogs, {}))).toHaveLength(180);
+  expect(seen.some(({ search }) => search.includes("created_at__before"))).toBe(true);
+  const before = seen.length;
+  expect(await collect(api.rows(listWorkflowLogs, {}, { page: 2, limit: 100 }))).toHaveLength(80);
+  expect(await collect(api.rows(listWorkflowLogs, {}, { limit: 20 }))).toHaveLength(20);
+  const searches = seen.slice(before).map(({ search }) => search);
+  expect(searches).toEqual(["?page=2&limit=100", "?page=1&limit=20"]);
+});
+
 test("a server that becomes slow gets fewer requests at once", async () => {
   let [now, took] = [1_000_000, 100];
   const agent = new Agent();
@@ -113,4 +129,27 @@ test("a request that no row describes has a path below the base URL", async () =
   const { status, body } = await api.raw({ method: "GET", url, headers: {} }, "dataset");
   expect(status).toBe(200);
   expect(JSON.parse(await readText(body))).toMatchObject({ total: 3 });
+});
+
+test("the first request of an end user goes alone, the others beside each other", async () => {
+  const requests = new FirstRequests();
+  const { signal } = new AbortController();
+  const entered: string[] = [];
+  const enter = async (name: string, endUser: string) => {
+    const end = await requests.enter(endUser, signal);
+    entered.push(name);
+    return end;
+  };
+  const turn = () => new Promise((resolve) => void setImmediate(resolve));
+  const refused = await enter("refused", "ann");
+  const [second, third] = [enter("second", "ann"), enter("third", "ann")];
+  await enter("other", "ben");
+  await turn();
+  expect(entered).toEqual(["refused", "other"]);
+  refused(false); // the server does not know the user yet
+  (await second)(false);
+  await turn();
+  expect(entered).toEqual(["refused", "other", "second", "third"]);
+  (await third)(true);
+  await Promise.all([enter("fourth", "ann"), enter("fifth", "ann")]);
 });

@@ -100,6 +100,18 @@ test("an application whose form takes nothing of a passage is refused", async ()
   });
 });
 
+test("a run that fails is no answer, and the file has no question of it", async () => {
+  const rules = { mode: "workflow", inputs: ["prompt"], otherwise: [{ error: "unavailable" }] };
+  const other = await testSandbox({ applications: [readAnswerRules(rules, "failing")] });
+  await other.done(["kb", "create", "Staff", "--indexing-technique", "economy"]);
+  await other.done(["kb", "sync", "Staff", join(root, "examples/handbook")], { folder });
+  const line = ["kb", "questions", "Staff", join(folder, "failing.jsonl"), "--app", "failing"];
+  const env = { KB_SANDBOX_APP_KEYS: JSON.stringify(other.sandbox.appKeys) };
+  const ran = await other.cli([...line, "--count", "2", "--yes", "-o", "json"], { folder, env });
+  expect([ran.exit, JSON.parse(ran.out)]).toMatchObject([10, { questions: [] }]);
+  expect(ran.err).toContain("without an answer");
+});
+
 test("failed passages are asked about again, answered ones are not", async () => {
   const file = join(folder, "failed.jsonl");
   const line = [

@@ -127,6 +127,8 @@ test("a calibration says whether the judge is better than chance, and runs with 
   expect(err).toContain(unsure);
   const all = await calibrate("labels.csv", "chat-pass", "-o", "json");
   expect(JSON.parse(all.out)).toMatchObject({ chance: "inconclusive" });
+  const constant = await calibrate("labels.csv", "chat-pass");
+  expect(constant.out).toContain(`\n# ${unsure}: it says the same about all answers\n`);
 });
 
 test.each([

@@ -398,6 +398,21 @@ rareTest("chunking is tried in temporary knowledge bases, and applied by a file"
   expect((await done([...line.slice(0, -2), "--yes"], { folder })).out).toContain(
     "the same command with --save",
   );
+  const rules = other.seen.flatMap(({ path, body }) => {
+    const text = path.includes("create-by") ? new TextDecoder().decode(body) : "";
+    return (
+      text
+        .match(/"(parent_)?mode":"\w+"/g)
+        ?.sort()
+        .join() ?? []
+    );
+  });
+  // Without chunking of its own, `Staff` has the rule of the server.
+  expect([...new Set(rules)]).toEqual([
+    '"mode":"automatic"',
+    '"mode":"custom"',
+    '"mode":"hierarchical","parent_mode":"paragraph"',
+  ]);
   const sent = other.seen.length;
   const { out, err } = await done([...line, "--yes", "-o", "json"], { folder });
   expect(other.seen.slice(sent).every(({ method }) => method === "GET")).toBe(true);
