@@ -7,11 +7,15 @@ import {
   comparedWithBaseline,
   doubtfulTests,
 } from "../../../src/commands/measure/suites/comparison.ts";
-import type { SuiteComparison, Verdict } from "../../../src/commands/measure/suites/comparison.ts";
+import type {
+  SuiteComparison,
+  TestComparison,
+  Verdict,
+} from "../../../src/commands/measure/suites/comparison.ts";
 import type { PlannedRun } from "../../../src/commands/measure/suites/runs/plan-runs.ts";
 import { TestBoard, testResult } from "../../../src/commands/measure/suites/runs/results.ts";
 import type { TestResult } from "../../../src/commands/measure/suites/runs/results.ts";
-import { comparisonNotes } from "../../../src/commands/measure/suites/verdict-text.ts";
+import { comparisonNotes, testText } from "../../../src/commands/measure/suites/verdict-text.ts";
 import type { SuiteRun } from "../../../src/commands/measure/suites/suite-run.ts";
 
 type Share = readonly [passes: number, runs: number];
@@ -286,4 +290,14 @@ test.each([
   expect(
     comparisonNotes(run as unknown as SuiteRun, { ...compared, seconds } as SuiteComparison),
   ).toContain(note);
+});
+
+test.each([
+  ["varies", "varies: a - 4 of 5 now, 5 of 5 before (p 0.1, limit 5 %)"],
+  ["inconclusive", "inconclusive: a - 4 of 5 now, 5 of 5 before (p 0.1, limit 5 %); ask again"],
+] as const)("a test that is %s, as a line", (verdict, line) => {
+  const of = (passes: number) => ({ passes, runs: 5 });
+  const { tests } = compareAsked([result("a", [4, 5])], [result("a", [5, 5])], rules);
+  const found = { ...tests[0], verdict, fresh: null, p: 0.1, limit: 0.05, next: "ask again" };
+  expect(testText({ ...found, now: of(4), before: of(5) } as TestComparison)).toBe(line);
 });

@@ -291,7 +291,9 @@ test("an existing file is kept, and wrong flags are errors", async () => {
   expect((await init("chat", "feedback", "--since", "1d")).err).toContain(
     "error: --from feedback cannot be used with --since\n",
   );
-  expect((await init("chat", "rows")).err).toContain("error: --from rows needs a file\n");
+  expect((await init("chat", "rows")).err).toContain(
+    "error: --from rows needs a file\nhint: name a CSV or JSON Lines file\n",
+  );
   expect((await init("review", "annotations")).err).toContain(
     "error: no tests to create: 0 tests from ",
   );
