@@ -203,6 +203,7 @@ test("a longer list of the same search is not better at the same length of conte
   expect(page).toMatch(
     /<svg [^>]*aria-label="recall by characters of the context: today from 0\.\d\d to 0\.\d\d, last 0\.\d\d; top_k=10/,
   );
+  expect(page.match(/<svg class="bar[ "]/g)).toHaveLength(2); // one for each arm
   expect(err).toContain(`${save} is not written: no other settings are proven better`);
   await expect(stat(save)).rejects.toThrow("ENOENT");
 });
