@@ -308,6 +308,7 @@ test.each([
   ["model-change.json: chat, provider without credentials", model],
   ["model-change.json: disable a document, provider without credentials", model],
   ["1.15/uploads.json: audio, audio/mp3", model],
+  ["1.16/disable-enable.json: economy: archive", /ten minutes/],
   ["high-quality.json: top_k 0", undefined],
   ["1.15/start-refused.json: unknown file, blocking", undefined],
   ["completion.json: completion without its required input", undefined],

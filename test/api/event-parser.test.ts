@@ -91,6 +91,15 @@ test("a large chunk is parsed in pieces, so that few events are in memory", asyn
   expect(sizes).toEqual([32, 32, 32, 4]);
 });
 
+test("an event ends with a stream whose lines end with CR", async () => {
+  const received = (async function* () {
+    yield Buffer.from('data: {"event":"ping"}\r\r');
+  })();
+  const batches = [];
+  for await (const batch of readEvents(received)) batches.push(batch);
+  expect(batches).toMatchObject([[{ event: "ping" }]]);
+});
+
 test("an event may have 64 MiB, and a stream more than that", async () => {
   const [begin, end] = ['data: {"event":"text_chunk","data":{"text":"', '"}}\n\n'];
   const piece = 64 * 1024; // as much is parsed at once

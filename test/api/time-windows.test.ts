@@ -32,14 +32,15 @@ async function windowsOf(seconds: readonly number[], since?: number, last?: numb
     trace: () => Promise.resolve(),
   };
   const windows: string[] = [];
-  let again = 0;
+  let [again, left] = [0, NaN];
   for await (const window of readWindows(source, last)) {
     const { from, to, rows, missing } = window;
     const shown = rows.map((row) => (row as (typeof list)[number]).created_at).join(" ");
     windows.push(`${from}-${to}: ${shown}${missing > 0 ? ` missing ${missing}` : ""}`);
     again += window.again;
+    ({ left } = window); // that of the last one stays
   }
-  return { windows, again };
+  return { windows, again, left };
 }
 
 test.each([
@@ -51,7 +52,7 @@ test.each([
   ["a hidden row", [9, 8, -8, 7, 6], ["8-10: 9 8 missing 1", "0-7: 7 6"]],
   ["a row ahead of the server's clock", [12, 9], ["0-12: 12 9"]],
 ])("windows of %s", async (_, seconds, expected) => {
-  expect((await windowsOf(seconds)).windows).toEqual(expected);
+  expect(await windowsOf(seconds)).toMatchObject({ windows: expected, left: 0 });
 });
 
 test("a second with more than a page is read by status, again only where a page is too short", async () => {
@@ -106,5 +107,9 @@ test("windows end with a start whose second is in two pages", async () => {
 
 test("windows end with a start whose second has more than a page, which is read three times", async () => {
   // Three rows, the same three alone, and all four in a larger page.
-  expect(await windowsOf([9, 9, 9, 9], 9)).toEqual({ windows: ["9-10: 9 9 9 9"], again: 6 });
+  expect(await windowsOf([9, 9, 9, 9], 9)).toEqual({
+    windows: ["9-10: 9 9 9 9"],
+    again: 6,
+    left: 0,
+  });
 });
