@@ -55,6 +55,22 @@ test.each([
   expect(await windowsOf(seconds)).toMatchObject({ windows: expected, left: 0 });
 });
 
+test("the first page of a list has a start only if one is wanted", async () => {
+  const inputs: unknown[] = [];
+  const source = {
+    cap: 3,
+    fetch(input: unknown) {
+      inputs.push(input);
+      return Promise.resolve({ rows: [], total: 0, more: undefined, asOf: 10 });
+    },
+    trace: () => Promise.resolve(),
+  };
+  const start = { created_at__after: "1970-01-01T00:00:06Z" };
+  for await (const _ of readWindows({ ...source, input: {} }));
+  for await (const _ of readWindows({ ...source, input: start }));
+  expect(inputs).toEqual([{}, start]);
+});
+
 test("a second with more than a page is read by status, again only where a page is too short", async () => {
   const rows = Array.from({ length: 121 }, (_, id) => ({ id, created_at: 9, failed: id === 120 }));
   const requests: string[] = [];

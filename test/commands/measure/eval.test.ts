@@ -664,6 +664,8 @@ describe("a baseline", () => {
     const now = await searchServer(({ query }) => answering(query, chunks));
     const ran = await now.run([lines(...many), "--baseline", path, ...flags]);
     expect(ran).toMatchObject({ exit, err: expect.stringContaining(said) });
+    const isOther = flags.includes("--top-k");
+    expect(ran.out.includes("before with search_method keyword_search, top_k 5")).toBe(isOther);
   });
 
   test("is not called worse for what may be chance, but with --strict", async () => {
