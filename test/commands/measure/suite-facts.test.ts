@@ -26,6 +26,7 @@ test.each([
   ["then I ask", "then I’m asked"],
   ["1. Apply\n2. Wait 3 days", "Wait 3 days"],
   ["Sie haben 30 Tage Urlaub und das Recht", "Sie haben 30 Tage Erholung und das Recht"],
+  ["Sie haben Urlaub und Zeit", "Sie haben Erholung und Zeit"],
   ["30 days, and 14 for parents", "30 days"],
   ["申請しなければなりません", "申請する必要があります"],
   ["费用不过五元", "费用五元"],
