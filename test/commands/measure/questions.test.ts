@@ -100,7 +100,7 @@ test("an application whose form takes nothing of a passage is refused", async ()
   });
 });
 
-test("a run that fails is no answer, and the file has no question of it", async () => {
+test("the file has no question of a run that failed", async () => {
   const rules = { mode: "workflow", inputs: ["prompt"], otherwise: [{ error: "unavailable" }] };
   const other = await testSandbox({ applications: [readAnswerRules(rules, "failing")] });
   await other.done(["kb", "create", "Staff", "--indexing-technique", "economy"]);
