@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { hasResult, interruptedWhen } from "../../lib/after-append.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { write } from "../../lib/directory.ts";
+import type { RawHost } from "../../../src/host/host.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
 const requests: string[] = [];
@@ -344,4 +345,13 @@ test.each([
   expect(ran.err).toContain(problem);
   expect(ran.err).toContain(hint);
   expect(requests.filter((line) => line.startsWith("POST"))).toEqual([]);
+});
+
+test("a long run that no terminal shows says how far it is", async () => {
+  const tests = ["a", "b", "c"].map((name) => ({ name, inputs: { query: name } }));
+  await write(folder, { "three.yaml": JSON.stringify({ tests }) });
+  let now = 0;
+  const around = (host: RawHost): RawHost => ({ ...host, elapsed: () => (now += 11_000) });
+  const { err } = await sandbox.cli(line(["three.yaml"]), { folder, around });
+  expect(err).toMatch(/^Running +1\/3 tests$/m);
 });
