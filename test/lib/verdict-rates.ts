@@ -112,7 +112,7 @@ const NEW_TESTS = 5;
 function drawnApp(cell: Cell, seed: number, random: Random) {
   const { tests: count, repeat, baseline = repeat, history: runs = 0, rate } = cell;
   const rates = ratesOf(cell, seed, random);
-  const tests = rates.before.map((_, index) => ({ name: `t${index}`, content: "" }));
+  const tests = rates.before.map((_, index) => ({ name: `t${index}`, content: "question" }));
   const draw = (all: readonly number[], isNow: boolean) => drawOf(cell, all, isNow, random);
   const ran = (times: number) => simulateBaseline(tests, times, draw(rates.before, false));
   const suite: SimulatedSuite = {
@@ -132,7 +132,7 @@ function drawnApp(cell: Cell, seed: number, random: Random) {
       ...tests,
       ...Array.from({ length: rate === undefined ? 0 : NEW_TESTS }, (_, index) => ({
         name: `new ${index}`,
-        content: "",
+        content: "question",
       })),
     ],
     repeat,
