@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { CliError, ignoring, verdict } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
@@ -196,7 +195,9 @@ const marksOf = (token: string) => ({
 /** Notes a temporary knowledge base before it is created. `end` deletes it, or leaves it to the next drill. */
 async function newTemporary(context: Context) {
   const { files } = context.host;
-  const token = randomBytes(8).toString("hex");
+  const token = Math.floor(context.host.random() * 2 ** 52)
+    .toString(16)
+    .padStart(16, "0");
   const path = join(folderOf(context), `${token}.json`);
   await files.makeDirectory(folderOf(context), 0o700);
   const release = await lockWork(path, "another drill uses this name", context.host);
