@@ -17,9 +17,6 @@ const keyFor = (source: string, app?: string): string =>
 const applicationIn = (key: string): string =>
   applications.find((name) => key.includes(`${name}Qz7`)) ?? "echo";
 
-const sandbox = await testSandbox({ models: true });
-const base = await markedGateway(sandbox.env["KB_BASE_URL"] ?? "", applicationIn);
-
 /** Also halves of a key, as in a shortened text, and both backwards. */
 function allLeaks(text: string): readonly string[] {
   return [...leaks(text), ...(text.match(/-\/Leak|\/kaeL|Qz7\+|\+7zQ/g) ?? [])];
@@ -220,7 +217,10 @@ async function commandLines(): Promise<string> {
   return (await Promise.all(all)).join("\n");
 }
 
+/** A server without knowledge bases, and a home without profiles. */
 async function preparePlace(source: string): Promise<Place> {
+  const { env } = await testSandbox({ models: true });
+  const base = await markedGateway(env["KB_BASE_URL"] ?? "", applicationIn);
   const folder = await temporaryDirectory();
   await mkdir(join(folder, "tmp"));
   for (const [name, text] of Object.entries(texts)) {
