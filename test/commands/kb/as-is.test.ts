@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
+import { killer, nth } from "../../lib/killed-at.ts";
 import { sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -225,6 +226,20 @@ test("an export with changed chunks gets another file, and the former one goes",
   await writeFile(join(bundle, "chunks/disabled.md.jsonl"), "{}\n");
   const ran = await kb("import", bundle, "--name", "Damaged");
   expect(ran.err).toContain("chunks/disabled.md.jsonl is changed");
+});
+
+test("an export that was killed leaves no chunks of a document that is gone since", async () => {
+  await done("create", "Shrinks", "--indexing-technique", "economy");
+  for (const name of ["a.md", "b.md"]) await done("doc", "add", "Shrinks", name, "--text", name);
+  await done("doc", "wait", "Shrinks");
+  const bundle = join(home, "shrinks");
+  const files = () => readdir(join(bundle, "chunks"));
+  const isManifest = nth(1, /^writeAtomic .*manifest/);
+  await killer(server)(isManifest, ["kb", "export", "Shrinks", bundle], home);
+  expect(await files()).toEqual(["a.md.jsonl", "b.md.jsonl"]);
+  await done("doc", "delete", "Shrinks", "a.md", "--yes");
+  await done("export", "Shrinks", bundle);
+  expect(await files()).toEqual(["b.md.jsonl"]);
 });
 
 test("an import that continues does not disable a document again, which would lock it", async () => {

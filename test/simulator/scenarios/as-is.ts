@@ -218,12 +218,6 @@ export const asIs: Scenario = {
       to: "return change;",
     },
     {
-      name: "an export forgets the chunks that it has written",
-      file: "src/commands/kb/snapshot/export.ts",
-      from: "await journal.append(written.map((each) => ({ chunk_file: true, file: each })));",
-      to: "",
-    },
-    {
       name: "an export replaces the chunks that the last manifest names",
       file: "src/commands/kb/snapshot/export.ts",
       from: "const file = uniquePath(`",
