@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readSync } from "node:fs";
 import { spawn } from "@lydell/node-pty";
 import type { IPty } from "@lydell/node-pty";
 import type { Readable } from "node:stream";
@@ -41,17 +41,18 @@ export function commandOnPty(
       ...env,
     },
   });
-  readToTheEnd(child);
   let isRunning = true;
   // Later its ID may be that of another process.
   afterFile(() => isRunning && child.kill("SIGKILL"));
   const waiting = new Set<() => void>();
   let written = "";
-  child.onData((data) => {
+  const receive = (data: string) => {
     written += data;
     terminal.write(data);
     for (const look of waiting) look();
-  });
+  };
+  child.onData(receive);
+  readToTheEnd(child, receive);
   const exited = new Promise<number>((resolve) => {
     child.onExit(({ exitCode }) => {
       isRunning = false;
@@ -96,13 +97,32 @@ export function commandOnPty(
   };
 }
 
-/** The package closes the terminal 200 ms after the exit, read or not: a busy machine would lose output. */
-function readToTheEnd(child: IPty): void {
-  const { _socket: socket } = child as unknown as { readonly _socket: Readable };
+/**
+ * The package closes the terminal 200 ms after the exit, read or not, and libuv takes a read that does not fill its buffer
+ * for the last one of a terminal that hung up: a busy machine would lose output.
+ */
+function readToTheEnd(child: IPty, receive: (data: string) => void): void {
+  const { _socket: socket, _fd: fd } = child as unknown as {
+    readonly _socket: Readable;
+    readonly _fd: number;
+  };
   const destroy = socket.destroy.bind(socket);
   socket.destroy = (error) => {
-    if (error || socket.readableEnded) return destroy(error);
-    setTimeout(destroy, 30_000).unref(); // if a process that it left has the terminal open
-    return socket;
+    if (!error && !socket.readableEnded) {
+      setTimeout(destroy, 30_000).unref(); // if a process that it left has the terminal open
+      return socket;
+    }
+    for (let rest = readSome(fd); rest !== ""; rest = readSome(fd)) receive(rest);
+    return destroy(error);
   };
+}
+
+/** What a terminal has not given yet; nothing if it is closed. */
+function readSome(fd: number): string {
+  const buffer = Buffer.alloc(65_536);
+  try {
+    return buffer.toString("utf8", 0, readSync(fd, buffer));
+  } catch {
+    return "";
+  }
 }

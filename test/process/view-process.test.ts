@@ -171,3 +171,9 @@ rareTest("a list and a record are drawn as tables", async () => {
   expect(await shown.exit).toBe(0);
   expect(await shown.lines()).toEqual(["name            文書", "document_count  0"]);
 });
+
+test.concurrent("the terminal of these tests shows all that a command prints before it ends", async () => {
+  const run = commandOnPty("sh", ["-c", "seq 2000"], {});
+  expect(await run.exit).toBe(0);
+  expect(run.written()).toMatch(/^1\r\n2\r\n[^]*\r\n2000\r\n$/);
+});
