@@ -9,7 +9,7 @@ import { pipe } from "../lib/pipe.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import type { AnyOperation, InputOf } from "../operations/operation.ts";
-import { runFinder } from "./started-run.ts";
+import { noteRun, runFinder } from "./started-run.ts";
 
 /** An open event stream that can be closed at any time. */
 export interface EventStream {
@@ -41,7 +41,7 @@ export async function startStream<O extends AnyOperation>(
   const findRun = runFinder(operation, input, context);
   try {
     const { events, close } = await openStream(operation, input, context);
-    return { events: pipe(events, checkStart()), close, findRun };
+    return { events: pipe(events, checkStart(), noteRun(context)), close, findRun };
   } catch (error) {
     if (!findRun || !isHeldBack(error)) throw error;
     return { events: failing(error), close() {}, findRun };

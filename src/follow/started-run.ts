@@ -1,4 +1,5 @@
 import type { Values } from "../api/request.ts";
+import type { EventStage } from "../api/sse.ts";
 import { isObject, tryParseJson } from "../lib/json.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import {
@@ -11,10 +12,38 @@ import type { Following } from "./run-state.ts";
 
 type Clock = Following["host"]["elapsed"];
 
-/** Runs that were found, and when, by the clock of their process: two equal starts never take the same one. */
-const foundBy = new WeakMap<Clock, Map<string, number>>();
+/** Runs of starts, and since when they are known, by the clock of their process: two equal starts never take the same one. */
+const knownBy = new WeakMap<Clock, Map<string, number>>();
 /** ms after which no start looks for its run any more: a row waits 20 minutes for a response. */
 const FORGET_AFTER = 3_600_000;
+
+function knownRuns({ host }: Pick<Following, "host">): Map<string, number> {
+  const known = knownBy.get(host.elapsed) ?? new Map<string, number>();
+  knownBy.set(host.elapsed, known);
+  return known;
+}
+
+function addKnown(id: string, known: Map<string, number>, now: number): void {
+  for (const [earlier, at] of known) {
+    if (now - at <= FORGET_AFTER) break; // they are in the order of time
+    known.delete(earlier);
+  }
+  known.set(id, now);
+}
+
+/** Notes the run whose events arrive: no equal start whose response is lost takes it for its own. */
+export function noteRun(context: Pick<Following, "host">): EventStage {
+  let isNoted = false;
+  return {
+    batch(batch) {
+      if (isNoted) return batch;
+      const id = batch.find(({ fields }) => fields.workflow_run_id)?.fields.workflow_run_id;
+      if (id) addKnown(id, knownRuns(context), context.host.elapsed());
+      isNoted = Boolean(id);
+      return batch;
+    },
+  };
+}
 
 /**
  * Returns what finds the run that a request starts now, if its response does not arrive: the only one in the
@@ -23,12 +52,12 @@ const FORGET_AFTER = 3_600_000;
 export function runFinder(
   { id }: AnyOperation,
   input: Values,
-  { api, host }: Pick<Following, "api" | "host">,
+  context: Pick<Following, "api" | "host">,
 ): (() => Promise<string | undefined>) | undefined {
   if (id !== runWorkflow.id && id !== runWorkflowById.id) return undefined;
+  const { api, host } = context;
   const sentAt = host.elapsed();
-  const found = foundBy.get(host.elapsed) ?? new Map<string, number>();
-  foundBy.set(host.elapsed, found);
+  const known = knownRuns(context);
   return async () => {
     let serverNow = NaN;
     const user = String(input["user"] ?? (await api.user()));
@@ -42,13 +71,11 @@ export function runFinder(
     for (const { workflow_run: run, created_at } of logs) {
       if (!run || !(created_at >= since)) continue;
       const { inputs } = await api.call(getWorkflowRun, { workflow_run_id: run.id });
-      if (!found.has(run.id) && hasInputs(inputs, input["inputs"])) runs.push(run.id);
+      if (!known.has(run.id) && hasInputs(inputs, input["inputs"])) runs.push(run.id);
     }
     const [run] = runs;
     if (run === undefined || runs.length > 1) return undefined;
-    const now = host.elapsed();
-    for (const [id, at] of found) if (now - at > FORGET_AFTER) found.delete(id);
-    found.set(run, now);
+    addKnown(run, known, host.elapsed());
     return run;
   };
 }

@@ -182,6 +182,8 @@ export const cases: readonly Case[] = [
   },
   // A document that is disabled and archived was disabled again by each restore, which locked it.
   { scenario: "statuses", seed: 9, faults: [] },
+  // A start without a response took the run of a repeat, so that one answer counted twice.
+  { scenario: "tests", seed: 379, faults: ["delay @ tests 0: POST /v1/workflows/run 2"] },
   // A comparison with an export waited for a pipe in the place of a file of chunks.
   { scenario: "damage", seed: 24, faults: ["run @ verify"] },
 ];

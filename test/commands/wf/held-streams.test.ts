@@ -194,10 +194,14 @@ function sought(routes: (run: Run) => Routes) {
   return ran(start, run, routes(run));
 }
 
-async function equalRows() {
+/** Two rows with the same inputs, of which one run is in the log; with `isFirstSeen` the events of the first one arrive. */
+async function equalRows(isFirstSeen: boolean) {
   const path = await temporaryDirectory();
   await writeFile(`${path}/rows.csv`, "q\nx\nx\n");
-  return ran(["run", "--each", `${path}/rows.csv`, "-o", "json"], newRun(), {});
+  const run = newRun();
+  const first = isFirstSeen ? { start: inTurn(run.finished("succeeded"), silent) } : {};
+  const line = ["run", "--each", `${path}/rows.csv`, "--concurrency", "1", "-o", "json"];
+  return ran(line, run, first);
 }
 
 test.each(parts)(
@@ -242,9 +246,15 @@ test.each([now, now - 1])("a run of second %i is taken", async (at) => {
   expect(result, result.err).toMatchObject({ exit: 0, starts: 1 });
 });
 
-test("rows with the same inputs never take the same run", async () => {
-  const equal = await equalRows();
-  const rows = JSON.parse(equal.out) as readonly { readonly status: string }[];
-  expect(rows.map(({ status }) => status).toSorted(), equal.err).toEqual(["succeeded", "unknown"]);
-  expect(equal).toMatchObject({ exit: 10, starts: 2 });
-});
+test.each([false, true])(
+  "rows with the same inputs never take the same run: %j",
+  async (isSeen) => {
+    const equal = await equalRows(isSeen);
+    const rows = JSON.parse(equal.out) as readonly { readonly status: string }[];
+    expect(rows.map(({ status }) => status).toSorted(), equal.err).toEqual([
+      "succeeded",
+      "unknown",
+    ]);
+    expect(equal).toMatchObject({ exit: 10, starts: 2 });
+  },
+);

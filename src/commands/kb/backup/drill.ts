@@ -195,9 +195,9 @@ const marksOf = (token: string) => ({
 /** Notes a temporary knowledge base before it is created. `end` deletes it, or leaves it to the next drill. */
 async function newTemporary(context: Context) {
   const { files } = context.host;
-  const token = Math.floor(context.host.random() * 2 ** 52)
-    .toString(16)
-    .padStart(16, "0");
+  const random = Math.floor(context.host.random() * 2 ** 20);
+  // 16 digits: the time in ms, and what drills of the same moment differ in.
+  const token = `${context.host.now().getTime().toString(16).padStart(11, "0")}${random.toString(16).padStart(5, "0")}`;
   const path = join(folderOf(context), `${token}.json`);
   await files.makeDirectory(folderOf(context), 0o700);
   const release = await lockWork(path, "another drill uses this name", context.host);
