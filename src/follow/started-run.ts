@@ -69,12 +69,13 @@ export function runFinder(
     const since = serverNow - Math.ceil((host.elapsed() - sentAt) / 1000) - 1;
     const runs: string[] = [];
     for (const { workflow_run: run, created_at } of logs) {
-      if (!run || !(created_at >= since)) continue;
+      if (!run || known.has(run.id) || !(created_at >= since)) continue;
       const { inputs } = await api.call(getWorkflowRun, { workflow_run_id: run.id });
-      if (!known.has(run.id) && hasInputs(inputs, input["inputs"])) runs.push(run.id);
+      if (hasInputs(inputs, input["inputs"])) runs.push(run.id);
     }
-    const [run] = runs;
-    if (run === undefined || runs.length > 1) return undefined;
+    // Other starts may have got theirs while the records were read.
+    const [run, another] = runs.filter((each) => !known.has(each));
+    if (run === undefined || another !== undefined) return undefined;
     addKnown(run, known, host.elapsed());
     return run;
   };
