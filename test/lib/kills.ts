@@ -159,7 +159,7 @@ async function lines(server: TestSandbox, home: string): Promise<readonly Writte
 /**
  * Runs command lines that write files and kills or stops each at a random moment. The files must be
  * complete, the exit code must be that of the signal, and the same command line must work afterwards.
- * A quick machine may end each before its moment: it goes on until one is hit. Returns how many were hit before they ended.
+ * A quick machine may end each before its moment: the turns continue until one is hit. Returns how many were hit before they ended.
  */
 export async function killedWrites(
   server: TestSandbox,
