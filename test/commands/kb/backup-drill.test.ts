@@ -1,5 +1,5 @@
 /** What a drill compares, and what it leaves when it fails. */
-import { readdir } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { testSandbox } from "../../lib/sandbox.ts";
@@ -54,4 +54,23 @@ test("one that does not know whether it has made its knowledge base leaves that 
   expect(next.exit, next.err).toBe(0);
   expect(next.err).toMatch(/removed kb drill [0-9a-f]{16}, which an interrupted drill left behind/);
   expect(await drills()).toEqual([0, 0]);
+});
+
+test("without the knowledge base, a question must find its documents", async () => {
+  await done("create", "Gone", ...economy);
+  await done("doc", "add", "Gone", "b.md", "--text", "Two of the kind");
+  await done("doc", "wait", "Gone");
+  const of = join(folder, "gone");
+  await done("backup", of, "Gone");
+  await done("delete", "Gone", "-y");
+  const questions = join(folder, "questions.jsonl");
+  const asked = async (...documents: string[]) => {
+    await writeFile(questions, JSON.stringify({ question: "Two of the kind", documents }));
+    return kb("backup", "drill", of, "Gone", "--questions", questions, "-y");
+  };
+  const found = await asked("b.md");
+  expect(found.exit, found.err + found.out).toBe(0);
+  const missed = await asked("b.md", "c.md");
+  expect(missed.exit, missed.err).toBe(14);
+  expect(missed.out).toMatch(/^question\tTwo of the kind\tdoes not find the document/);
 });
