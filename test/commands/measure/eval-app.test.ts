@@ -8,6 +8,7 @@ import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
 interface Evaluated {
+  readonly best: Readonly<Record<string, readonly string[]>>;
   readonly settings: readonly {
     readonly label: string;
     readonly figures: Readonly<Record<string, number | null>>;
@@ -56,6 +57,14 @@ test.each([
     expect(names[1]).toEqual(found);
   },
 );
+
+// The keyword search finds neither document, the application one of them among as many chunks.
+test("the highest figure is marked if both find the same number of chunks", async () => {
+  const search = ["--top-k", "3", "--search-method", "keyword_search", "--k", "3"];
+  const line = ["kb", "eval", "Staff", questions, "--app", "ask", ...search, "-q", "-o", "json"];
+  const { best } = JSON.parse((await server.done(line, { folder })).out) as Evaluated;
+  expect(best["recall@3"]).toEqual(["app ask"]);
+});
 
 test("an answer that fails is a failed search, and an unknown application ends the command", async () => {
   const line = ["kb", "eval", "Staff", questions, "--top-k", "3", "-q", "--app"];
