@@ -5,7 +5,7 @@ import { cp, mkdir, readFile, readdir, rename, rm, symlink, writeFile } from "no
 import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { keptSnapshots, parsePolicy } from "../../../src/commands/kb/backup/prune.ts";
-import { filesOf } from "../../../src/host/node-files.ts";
+import { diskFiles, filesOf } from "../../../src/host/node-files.ts";
 import { rareTest, sampled } from "../../lib/sampled.ts";
 import { manualClock } from "../../lib/manual-clock.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
@@ -228,6 +228,20 @@ test("a backup does not wait for a pipe in the place of its journal", async () =
   const ran = await kb("backup", directory, "Base");
   expect(ran.exit).toBe(2);
   expect(ran.err).toContain(".part.jsonl is not a regular file");
+});
+
+test("an interrupt while a snapshot is read ends the command as one", async () => {
+  const { directory, newest } = await copied();
+  const stop = new AbortController();
+  const { read } = diskFiles;
+  const pressed = (path: string) => {
+    if (path === newest) queueMicrotask(() => stop.abort("SIGINT"));
+    return read(path);
+  };
+  const world = { ...at(today), signal: stop.signal, files: { read: pressed } };
+  const ran = await server.cli(["kb", "backup", "list", directory], world);
+  expect(ran.exit, ran.err).toBe(130);
+  expect(ran.err).not.toContain("cannot be read");
 });
 
 test("a note that is a number is damage", async () => {
