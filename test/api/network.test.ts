@@ -61,6 +61,16 @@ test.each([
   expect((await cli(list, { env, signal: AbortSignal.abort(name) })).exit).toBe(exit);
 });
 
+test.each([
+  ["a read", list, ""],
+  ["a write", create, "the change may have been applied"],
+])("Ctrl-C while the response of %s is awaited", async (_, line, said) => {
+  const stop = new AbortController();
+  const ran = await against([() => stop.abort("SIGINT")], line, {}, stop.signal);
+  expect(ran.exit).toBe(130);
+  expect(/the change may have been applied/.exec(ran.err)?.[0] ?? "").toBe(said);
+});
+
 test("a create is not retried after a truncated response", async () => {
   const half = http(200, createdKb).slice(0, -20);
   const ran = await against([say(half), say(http(200, createdKb))], create);

@@ -113,9 +113,14 @@ export async function against(
   answers: Parameters<typeof rawServer>[0],
   line: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  signal?: AbortSignal,
 ) {
   const server = await rawServer(answers);
   const waits: number[] = [];
-  const ran = await cli(line, { env: { ...keys, KB_BASE_URL: server.baseUrl, ...env }, waits });
+  const ran = await cli(line, {
+    env: { ...keys, KB_BASE_URL: server.baseUrl, ...env },
+    waits,
+    ...(signal && { signal }),
+  });
   return { ...ran, waits, requests: server.requests };
 }
