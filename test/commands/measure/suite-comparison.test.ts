@@ -49,6 +49,7 @@ describe("the verdict about one test of two applications that were asked in turn
     [[1, 1], [6, 6], [0, 1], [6, 6], "passed again", 1],
     [[1, 1], [0, 0], [0, 1], [0, 0], "inconclusive", null],
     [[5, 5], [6, 6], [4, 5], [5, 6], "varies", 6 / 17],
+    [[5, 5], [6, 6], [4, 5], [3, 6], "inconclusive", 20 / 680], // C(6, 3) / C(17, 3), above 0.025
     [[0, 5], [0, 0], [0, 5], [0, 0], "fails as before", null],
     [[5, 5], [0, 0], [5, 5], [0, 0], "passes", null],
     [[0, 5], [0, 0], [5, 5], [0, 0], "fixed", null],
