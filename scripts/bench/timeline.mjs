@@ -41,20 +41,15 @@ function writeRecording(path, nodes, perRound) {
 
 export async function timeline() {
   const nodes = 10_000;
-  for (const [what, perRound, ...flags] of [
-    ["in sequence", 0],
-    ["rounds together", 5],
-    ["each round", 5, "--expand"],
-    ["as a picture", 0, "-o", "svg"],
+  for (const [what, perRound, format, ...flags] of [
+    ["in sequence", 0, "grid"],
+    ["rounds together", 5, "grid"],
+    ["each round", 5, "grid", "--expand"],
+    ["as a page", 0, "html"],
   ]) {
     const path = join(folder, "timeline.jsonl");
     writeRecording(path, nodes, perRound);
-    const line = [
-      wf,
-      "timeline",
-      path,
-      ...(flags.includes("svg") ? flags : ["-o", "grid", ...flags]),
-    ];
+    const line = [wf, "timeline", path, "-o", format, ...flags];
     const seconds = [];
     for (let round = 0; round < 3; round++) {
       const run = await measured(line, clean);
