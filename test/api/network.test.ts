@@ -62,13 +62,13 @@ test.each([
 });
 
 test.each([
-  ["a read", list, ""],
-  ["a write", create, "the change may have been applied"],
-])("Ctrl-C while the response of %s is awaited", async (_, line, said) => {
+  ["a read", list, false],
+  ["a write", create, true],
+])("Ctrl-C while the response of %s is awaited", async (_, line, writes) => {
   const stop = new AbortController();
   const ran = await against([() => stop.abort("SIGINT")], line, {}, stop.signal);
   expect(ran.exit).toBe(130);
-  expect(/the change may have been applied/.exec(ran.err)?.[0] ?? "").toBe(said);
+  expect(ran.err.includes("the change may have been applied"), ran.err).toBe(writes);
 });
 
 test("a create is not retried after a truncated response", async () => {
