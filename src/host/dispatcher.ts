@@ -1,25 +1,16 @@
-import { lookup } from "node:dns";
-import type { LookupAddress, LookupOptions } from "node:dns";
-import { readFile } from "node:fs/promises";
 import { BlockList, isIP } from "node:net";
-import { rootCertificates } from "node:tls";
 import type { Dispatcher } from "undici";
 // All of undici takes 98 ms to load on Node 20, these two modules 22 ms: without fetch, caches, sockets and mocks.
 import Agent from "undici/lib/dispatcher/agent.js";
 import request from "undici/lib/api/api-request.js";
 import { usage } from "../errors.ts";
-import { isPublicAddress } from "../lib/addresses.ts";
+import type { ConnectionChecks, ReadFile } from "./connection-checks.ts";
 import type { ConnectionSettings, RawHost } from "./host.ts";
 
-type ReadFile = (path: string) => Promise<Uint8Array>;
-type LookupDone = (error: Error | null, found: string | LookupAddress[], family?: number) => void;
-
 /** Options of a TLS or TCP connection, as undici takes them. */
-interface ConnectOptions {
+interface ConnectOptions extends ConnectionChecks {
   readonly timeout: number;
-  readonly ca?: string[];
   readonly socketPath?: string;
-  readonly lookup?: typeof lookup;
 }
 
 /**
@@ -27,19 +18,28 @@ interface ConnectOptions {
  * certificates.
  */
 export async function createDispatcher(
-  { connectTimeout, caFile, publicOnly, isDirect, socketPath }: ConnectionSettings,
+  settings: ConnectionSettings,
   env: RawHost["env"],
-  read: ReadFile = (path) => readFile(path),
+  read?: ReadFile,
 ): Promise<Dispatcher> {
-  const ca = caFile === undefined ? undefined : await readCertificates(caFile, env, read);
+  const { connectTimeout, isDirect, socketPath } = settings;
   const connect: ConnectOptions = {
     timeout: connectTimeout,
-    ...(ca && { ca }),
     ...(socketPath !== undefined && { socketPath }),
-    ...(publicOnly && { lookup: publicLookup() }),
+    ...(await checksFor(settings, env, read)),
   };
   const proxies = isDirect || socketPath !== undefined ? undefined : proxiesOf(env);
   return proxies ? proxyDispatcher(proxies, connect) : directDispatcher(connect);
+}
+
+async function checksFor(
+  settings: ConnectionSettings,
+  env: RawHost["env"],
+  read?: ReadFile,
+): Promise<ConnectionChecks> {
+  if (settings.caFile === undefined && !settings.publicOnly) return {};
+  const { connectionChecks } = await import("./connection-checks.ts"); // with TLS and DNS, 10 ms
+  return connectionChecks(settings, env, read);
 }
 
 async function proxyDispatcher(proxies: Proxies, connect: ConnectOptions): Promise<Dispatcher> {
@@ -92,48 +92,9 @@ const bareAddress = (host: string): string => host.replace(/[[\]]/g, "");
 const directDispatcher = (connect: ConnectOptions): Dispatcher =>
   Object.assign(new Agent({ connect }), { request });
 
-/** Looks names up, and refuses those that do not lead to a public address. */
-function publicLookup(): typeof lookup {
-  const checked = (host: string, options: LookupOptions, done: LookupDone) =>
-    lookup(host, { ...options, all: true }, (error, found) => {
-      const isPublic = !error && found.every(({ address }) => isPublicAddress(address));
-      const refusal = Object.assign(new Error(`${host} has a private address`), {
-        code: "ERR_PRIVATE_ADDRESS",
-      });
-      if (!isPublic) done(error ?? refusal, []);
-      else if (options.all) done(null, found);
-      else done(null, found[0]?.address ?? "", found[0]?.family);
-    });
-  return checked as typeof lookup; // all that undici calls
-}
-
 /** Marks errors that occurred before anything could be sent to the server. */
 function throwTunnelError(cause: unknown): never {
   throw Object.assign(new Error("no tunnel through the proxy", { cause }), { code: "ERR_TUNNEL" });
-}
-
-/**
- * Reads a PEM file and adds Node's own authorities and those of NODE_EXTRA_CA_CERTS, because setting
- * `ca` alone would replace them.
- */
-async function readCertificates(
-  path: string,
-  env: RawHost["env"],
-  read: ReadFile,
-): Promise<string[]> {
-  const text = async (file: string) => new TextDecoder().decode(await read(file));
-  const pem = await text(path).catch((cause: unknown) => {
-    throw usage(`failed to read the certificate file ${path}`, undefined, { cause });
-  });
-  if (!pem.includes("-----BEGIN CERTIFICATE-----")) {
-    throw usage(
-      `${path} does not contain a certificate`,
-      "--ca-file takes PEM: text that begins with -----BEGIN CERTIFICATE-----",
-    );
-  }
-  const extra = env["NODE_EXTRA_CA_CERTS"];
-  const extraPem = extra ? await text(extra).catch(() => "") : ""; // Node itself warns about it
-  return [...rootCertificates, extraPem, pem];
 }
 
 /** The proxies of the environment. The URLs may contain passwords. */

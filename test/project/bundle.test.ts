@@ -52,6 +52,26 @@ test.each([
   expect(bytes).toBeLessThanOrEqual(200_000);
 });
 
+/** Prints those of Node.js's own modules that a command line has loaded. */
+const loadingOfNode = loading.replace("Object.keys(require.cache)", "process.moduleLoadList");
+
+test("a request that needs no certificate and no name loads neither TLS nor DNS", async () => {
+  const env = {
+    KB_CONFIG_DIR: await temporaryDirectory(),
+    KB_KEEP_ERRORS: "0",
+    KB_BASE_URL: "http://127.0.0.1:9/v1", // nothing listens there
+    KB_KEY: "dataset-of-the-test",
+    KB_NO_KEYRING: "1",
+  };
+  const line = ["-e", loadingOfNode, "kb", "list", "--retries", "0"];
+  const ran = spawnSync(process.execPath, line, { env, encoding: "utf8" });
+  expect(ran.stderr).toContain("127.0.0.1:9");
+  const names = JSON.parse(ran.stdout) as readonly string[];
+  expect(names).toContain("NativeModule net");
+  expect(names).not.toContain("NativeModule tls");
+  expect(names).not.toContain("NativeModule dns");
+});
+
 test.each(["kb", "wf"] as const)(
   "the outlines of %s are those of its commands",
   async (program) => {
