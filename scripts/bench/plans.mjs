@@ -28,7 +28,7 @@ export async function plans() {
   const { seconds, busy } = await measured(
     [wf, "test", "plan", suite, ...words],
     clean,
-    openSync(out, "w"),
+    { stdout: openSync(out, "w") },
   );
   const { draws } = JSON.parse(readFileSync(out, "utf8"));
   result(`wf test plan, ${tests} tests x ${repeats}`, seconds, "s");
