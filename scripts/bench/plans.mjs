@@ -25,11 +25,9 @@ export async function plans() {
   writeFileSync(baseline, JSON.stringify({ wf_test: 1, tests: saved }));
   const out = join(folder, "plan.json");
   const words = ["--baseline", baseline, "--repeat", String(repeats), "-o", "json", "-q"];
-  const { seconds, busy } = await measured(
-    [wf, "test", "plan", suite, ...words],
-    clean,
-    { stdout: openSync(out, "w") },
-  );
+  const { seconds, busy } = await measured([wf, "test", "plan", suite, ...words], clean, {
+    stdout: openSync(out, "w"),
+  });
   const { draws } = JSON.parse(readFileSync(out, "utf8"));
   result(`wf test plan, ${tests} tests x ${repeats}`, seconds, "s");
   result("  processor time", busy, "s", { atMost: 4 });

@@ -4,14 +4,12 @@ import { createHash } from "node:crypto";
 import { appendFileSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { clean, folder, kb, measured, result, serving } from "./tools.mjs";
+import { base, servingDocuments } from "./knowledge-server.mjs";
+import { clean, folder, kb, measured, result } from "./tools.mjs";
 
 const count = 10_000;
 /** Time of the last change of all files, in s. */
 const CHANGED = 1_790_000_000;
-const base = "11111111-1111-4111-8111-111111111111";
-const script = fileURLToPath(new URL("knowledge.mjs", import.meta.url));
 const state = { KB_STATE_DIR: join(folder, "state"), KB_CACHE_DIR: join(folder, "c") };
 
 /** A file that counts lines that others append. */
@@ -120,16 +118,15 @@ function remote(directory, paths) {
 
 /** Measures the second sync of a source whose objects are those of the first one. */
 async function unchanged(name, { address, env: more, take, stop }) {
-  const server = await serving(script);
-  const counts = async () => (await fetch(`${server.origin}/counts`)).json();
+  const server = await servingDocuments();
   const target = { KB_BASE_URL: `${server.origin}/v1`, KB_KEY: "dataset-bench" };
   const env = { ...clean, ...state, ...target, ...more };
   const line = [kb, "sync", base, address, "-q", "--prune"];
   await measured(line, env);
-  await counts();
+  await server.counted();
   take?.();
   const { seconds, megabytes } = await measured(line, env);
-  const { lists, zips, writes, other, busy } = await counts();
+  const { lists, zips, writes, other, busy } = await server.counted();
   const { requests, bodies } = take?.() ?? {};
   result(`${name}, requests to the server`, lists + zips + other, "requests");
   result("  writes", writes, "requests", { atMost: 0 });
