@@ -94,6 +94,16 @@ async function createDirectory(path: string, mode: number, system: FileSystem): 
   });
 }
 
+/** Does what may create the file at `path`, and creates its directory if that is missing. */
+const withDirectory = <T>(path: string, create: () => Promise<T>, system: FileSystem): Promise<T> =>
+  create()
+    .catch(async (error: unknown) => {
+      if (codeOf(error) !== "ENOENT") throw error;
+      await createDirectory(dirname(path), 0o777, system);
+      return create();
+    })
+    .catch(failAt(path));
+
 /** Flushes the names of a directory, so that a power cut does not undo a rename; not all systems can. */
 async function flushNames(path: string, system: FileSystem): Promise<void> {
   const directory = await (await system.fs()).open(path, "r").catch(() => undefined);
@@ -192,14 +202,7 @@ const writesOf = (system: FileSystem) =>
     async writeAtomic(path, content, mode = 0o666) {
       const { open, rename, writeFile } = await system.fs();
       const temporary = unfinishedPath(path, await system.randomHex(4));
-      const openTemporary = () => open(temporary, "wx", mode);
-      const file = await openTemporary()
-        .catch(async (error: unknown) => {
-          if (codeOf(error) !== "ENOENT") throw error;
-          await createDirectory(dirname(path), 0o777, system);
-          return openTemporary();
-        })
-        .catch(failAt(path));
+      const file = await withDirectory(path, () => open(temporary, "wx", mode), system);
       const write = async () => {
         try {
           await writeFile(file, content);
@@ -227,10 +230,10 @@ const writesOf = (system: FileSystem) =>
     scratch: (directory) => scratchFile(directory, system),
     async append(path, text, ownMode) {
       const { appendFile } = await system.fs();
-      await createDirectory(dirname(path), 0o777, system);
       const { O_WRONLY, O_APPEND, O_CREAT } = constants;
       const flag = O_WRONLY | O_APPEND | O_CREAT | (ownMode === undefined ? 0 : noFollow);
-      await appendFile(path, text, { flush: true, flag, mode: ownMode }).catch(failAt(path));
+      const write = () => appendFile(path, text, { flush: true, flag, mode: ownMode });
+      await withDirectory(path, write, system);
     },
     async truncate(path, size) {
       const file = await (await system.fs()).open(path, constants.O_WRONLY | noFollow);
