@@ -107,6 +107,25 @@ test("another encoding changes only what it reads otherwise", async () => {
   expect(await cat("x/both.md")).toBe("ИA");
 });
 
+test.each([
+  ["no flag", []],
+  ["another encoding in the flag", ["--encoding", "gbk"]],
+])("a byte order mark of UTF-16 is named when its text is sent, with %s", async (title, flags) => {
+  const little = { "a.md": hex("fffe 4100"), "plain.md": "abc" };
+  const directory = await tree({ ...little, "b.md": hex("feff 0042"), "c.md": hex("efbbbf 43") });
+  const prefix = title.replaceAll(" ", "-");
+  const columns = ["--prefix", prefix, "--columns", "action,path,note"];
+  const line = ["sync", "Handbook", directory, ...columns, ...flags];
+  const [a, b, rest] = ["UTF-16LE, sent as UTF-8", "UTF-16BE, sent as UTF-8", ""];
+  const created = { "a.md": a, "b.md": b, "c.md": rest, "plain.md": rest };
+  const rows = Object.entries(created).map(([name, note]) => `create\t${prefix}/${name}\t${note}`);
+  expect((await run(...line)).out).toBe(`${rows.join("\n")}\n`);
+  expect(await cat(`${prefix}/b.md`)).toBe("B");
+  expect((await run(...line)).out).toBe("");
+  await writeFile(join(directory, "a.md"), hex("fffe 4300"));
+  expect((await run(...line)).out).toBe(`update\t${prefix}/a.md\t${a}\n`);
+});
+
 test("a file that is not in the encoding fails, and the others are sent", async () => {
   const directory = await tree({ "bad.md": hex("d4"), "good.md": gbk });
   const line = ["sync", "Handbook", directory, "--prefix", "y", "--encoding", "gbk"];

@@ -60,6 +60,8 @@ export interface SourceDocument {
   /** Size to index: characters of a text, bytes of a file or in an export. */
   readonly size: number;
   readonly metadata: FieldValues;
+  /** The encoding that its byte order mark names, if that is not UTF-8. */
+  readonly encoding?: string;
   /** What only an export knows of a document. */
   readonly exported?: ExportedDocument;
 }

@@ -11,7 +11,7 @@ import {
   syncFields,
 } from "../documents/index.ts";
 import type { ContentHashes, DocumentState } from "../documents/index.ts";
-import { documentRow } from "./change.ts";
+import { documentRow, sendsContent } from "./change.ts";
 import type { Action, DocumentChange, SourceDocument } from "./change.ts";
 
 /** The documents of a knowledge base. */
@@ -127,8 +127,11 @@ function syncChange(
   { adopt, rewrite, source }: DocumentRules,
 ): DocumentChange {
   const file = asStored(local, document, hashes);
-  const plan = (action: Action, note?: string) =>
-    documentChange(action, file.path, { source: file, document }, note);
+  const recoded = file.encoding && `${file.encoding}, sent as UTF-8`;
+  const plan = (action: Action, note?: string) => {
+    const notes = [note, sendsContent({ action }) && recoded].filter(Boolean).join("; ");
+    return documentChange(action, file.path, { source: file, document }, notes || null);
+  };
   if (!document) return plan("create");
   const isKnown = isKnownToHold(document, file);
   const hasContent = isKnown || hashes.get(document.id) === file.hash;

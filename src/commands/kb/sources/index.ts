@@ -9,6 +9,7 @@ export {
   uploadLimit,
   contentFixes,
   pointerProblem,
+  markedEncoding,
   recoded,
   textProblem,
 } from "./content.ts";

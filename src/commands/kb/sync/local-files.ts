@@ -8,6 +8,7 @@ import { isKnownToHold, syncFields } from "../documents/index.ts";
 import type { DocumentState, FieldValue } from "../documents/index.ts";
 import {
   contentFixes,
+  markedEncoding,
   pointerProblem,
   recoded,
   SameObject,
@@ -107,6 +108,7 @@ export async function readLocalFile(
   if ("problem" in checked) return checked;
   const isFile = entry.location !== undefined && bytes === stored;
   const read = isFile ? undefined : await spool?.put(bytes);
+  const encoding = bytes === stored ? undefined : markedEncoding(stored);
   return {
     ...file,
     hash: sha256(sent),
@@ -117,6 +119,7 @@ export async function readLocalFile(
       fingerprint: fingerprintMark(fingerprint, entry.size, reading),
     }),
     ...(read && { read }),
+    ...(encoding !== undefined && { encoding }),
   };
 }
 
