@@ -403,7 +403,7 @@ const scenes: readonly Scene[] = [
 ];
 
 describe("each command in a hint runs", () => {
-  test.each(sampled(9, scenes))("$line", async (scene) => {
+  test.each(sampled(14, scenes))("$line", async (scene) => {
     const { line, on = server, faults = [], world } = scene;
     const env = Object.fromEntries(
       Object.entries(world?.env ?? {}).map(([name, value]) => [

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { commandPages, markup } from "../lib/command-pages.ts";
 import { evil } from "../lib/hostile-responses.ts";
 import { invalidParts, openedPage, textsOf } from "../lib/opened-page.ts";
+import { sampled } from "../lib/sampled.ts";
 
 const commands = [
   "wf timeline",
@@ -29,7 +30,7 @@ const elements =
 const attributes =
   "aria-controls aria-expanded aria-hidden aria-label aria-pressed charset class colspan content d data-label data-marks data-sort data-value datetime height href http-equiv id lang name open placeholder preserveAspectRatio role scope tabindex type viewBox width x y";
 
-describe.each(commands)("%s", (command) => {
+describe.each(sampled(2, commands))("%s", (command) => {
   test("has a valid page", async () => {
     expect(await invalidParts(plain.get(command) ?? "")).toEqual([]);
     expect(await invalidParts(attacked.get(command) ?? "")).toEqual([]);

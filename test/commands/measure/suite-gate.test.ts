@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { gateRates } from "../../lib/gate-apps.ts";
 import { gateSession } from "../../lib/gate-session.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { cli } from "../../lib/support.ts";
 
 /** All tests of a suite that never pass. */
@@ -115,49 +116,52 @@ test("files of results say what they are; the looks at a baseline are counted", 
   await session.stop();
 });
 
-test("a history is used up to the baseline, without alarms, and what is refused is named", async () => {
-  const session = await gateSession({ good: gateRates(3), bad: gateRates(3, { t2: 0 }) });
-  const kept = ["--history", "history"];
-  await session.judged("good", ["--save", "first.json", ...kept]);
-  const alarm = await session.judged("bad", ["--baseline", "first.json", ...kept]);
-  expect(alarm.exit).toBe(14);
-  for (let night = 0; night < 4; night++) await session.judged("good", kept);
-  await session.judged("good", ["--save", "before.json"]);
-  const used = await session.judged("good", ["--baseline", "before.json", ...kept]);
-  expect(used.comparison.history).toEqual({ used: 5, refused: ["ended with an alarm"] });
-  const later = await session.judged("good", ["--baseline", "before.json", ...kept]);
-  expect(later.comparison.history).toEqual({
-    used: 5,
-    refused: ["ended with an alarm", "not before the baseline"],
-  });
-  const early = await session.judged("good", ["--baseline", "first.json", ...kept]);
-  expect(early.comparison.history.used).toBe(0);
-  // A plan reads both in the same way.
-  const planned = async (baseline: string) => {
-    const files = ["--baseline", session.at(baseline), "--history", session.at("history")];
-    const line = ["wf", "test", "plan", session.at("suite.yaml"), ...files, "-o", "json"];
-    const { out } = await cli(line, { elapsed: () => 0 });
-    return (JSON.parse(out) as { readonly history: number }).history;
-  };
-  expect([await planned("before.json"), await planned("first.json")]).toEqual([5, 0]);
-  // Results of another application, and of another server.
-  for (const [from, to] of [
-    ['"app":"good"', '"app":"other"'],
-    ['"server":"', '"server":"https://other.example/'],
-  ] as const) {
-    const names = await readdir(session.at("history"));
-    const texts = new Map<string, string>();
-    for (const name of names) {
-      const path = join(session.at("history"), name);
-      texts.set(path, await readFile(path, "utf8"));
-      await writeFile(path, (texts.get(path) ?? "").replaceAll(from, to));
+rareTest(
+  "a history is used up to the baseline, without alarms, and what is refused is named",
+  async () => {
+    const session = await gateSession({ good: gateRates(3), bad: gateRates(3, { t2: 0 }) });
+    const kept = ["--history", "history"];
+    await session.judged("good", ["--save", "first.json", ...kept]);
+    const alarm = await session.judged("bad", ["--baseline", "first.json", ...kept]);
+    expect(alarm.exit).toBe(14);
+    for (let night = 0; night < 4; night++) await session.judged("good", kept);
+    await session.judged("good", ["--save", "before.json"]);
+    const used = await session.judged("good", ["--baseline", "before.json", ...kept]);
+    expect(used.comparison.history).toEqual({ used: 5, refused: ["ended with an alarm"] });
+    const later = await session.judged("good", ["--baseline", "before.json", ...kept]);
+    expect(later.comparison.history).toEqual({
+      used: 5,
+      refused: ["ended with an alarm", "not before the baseline"],
+    });
+    const early = await session.judged("good", ["--baseline", "first.json", ...kept]);
+    expect(early.comparison.history.used).toBe(0);
+    // A plan reads both in the same way.
+    const planned = async (baseline: string) => {
+      const files = ["--baseline", session.at(baseline), "--history", session.at("history")];
+      const line = ["wf", "test", "plan", session.at("suite.yaml"), ...files, "-o", "json"];
+      const { out } = await cli(line, { elapsed: () => 0 });
+      return (JSON.parse(out) as { readonly history: number }).history;
+    };
+    expect([await planned("before.json"), await planned("first.json")]).toEqual([5, 0]);
+    // Results of another application, and of another server.
+    for (const [from, to] of [
+      ['"app":"good"', '"app":"other"'],
+      ['"server":"', '"server":"https://other.example/'],
+    ] as const) {
+      const names = await readdir(session.at("history"));
+      const texts = new Map<string, string>();
+      for (const name of names) {
+        const path = join(session.at("history"), name);
+        texts.set(path, await readFile(path, "utf8"));
+        await writeFile(path, (texts.get(path) ?? "").replaceAll(from, to));
+      }
+      const now = await session.judged("good", ["--baseline", "before.json", ...kept]);
+      expect([now.comparison.history.used, await planned("before.json")]).toEqual([0, 0]);
+      for (const [path, text] of texts) await writeFile(path, text);
     }
-    const now = await session.judged("good", ["--baseline", "before.json", ...kept]);
-    expect([now.comparison.history.used, await planned("before.json")]).toEqual([0, 0]);
-    for (const [path, text] of texts) await writeFile(path, text);
-  }
-  await session.stop();
-});
+    await session.stop();
+  },
+);
 
 test("edited expectations judge the stored answers of the baseline again; another question is edited", async () => {
   const session = await gateSession({ good: gateRates(3) });

@@ -158,7 +158,7 @@ rareTest("the next tuning removes what a failed one left, by ID and name", async
   expect(await names(server)).toEqual([...before, "Kept"].sort());
 });
 
-test("a document is in one part, and five of them are too few for a claim of 1 %", async () => {
+rareTest("a document is in one part, and five of them are too few for a claim of 1 %", async () => {
   const { done, folder, written } = server;
   const plain = await done(["kb", "tune", "Staff", example("questions.jsonl"), "--dry-run"]);
   // By the hashes of 14 documents, toTune are the five of the proof.
@@ -291,22 +291,25 @@ rareTest(
   },
 );
 
-test("settings for another form of documents are saved with a name of at most 40 characters", async () => {
-  const { done, folder, written } = server;
-  const arm =
-    "{ child_max_tokens: 100, top_k: 10, search_method: hybrid_search, vector_weight: 0.3 }";
-  const arms = await written("children.yml", `- ${arm}\n`);
-  const save = join(folder, "children.kb.yml");
-  const name = "n".repeat(36);
-  await done(["kb", "update", "Staff", "--name", name]);
-  const line = ["kb", "tune", name, questions, "--arms", arms, "--save", save, "--yes"];
-  const { err } = await done(line, { folder });
-  await done(["kb", "update", name, "--name", "Staff"]);
-  expect(err).toContain("name the directory of its documents in it");
-  const saved = await readFile(save, "utf8");
-  expect(saved).toContain(`knowledge_base: ${name.slice(0, 34)} tuned\n`);
-  expect(saved).toMatch(/vector_weight: 0\.3\n.*\n\s+keyword_weight: 0\.7\n/);
-});
+rareTest(
+  "settings for another form of documents are saved with a name of at most 40 characters",
+  async () => {
+    const { done, folder, written } = server;
+    const arm =
+      "{ child_max_tokens: 100, top_k: 10, search_method: hybrid_search, vector_weight: 0.3 }";
+    const arms = await written("children.yml", `- ${arm}\n`);
+    const save = join(folder, "children.kb.yml");
+    const name = "n".repeat(36);
+    await done(["kb", "update", "Staff", "--name", name]);
+    const line = ["kb", "tune", name, questions, "--arms", arms, "--save", save, "--yes"];
+    const { err } = await done(line, { folder });
+    await done(["kb", "update", name, "--name", "Staff"]);
+    expect(err).toContain("name the directory of its documents in it");
+    const saved = await readFile(save, "utf8");
+    expect(saved).toContain(`knowledge_base: ${name.slice(0, 34)} tuned\n`);
+    expect(saved).toMatch(/vector_weight: 0\.3\n.*\n\s+keyword_weight: 0\.7\n/);
+  },
+);
 
 test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
   const { done, folder } = server;
