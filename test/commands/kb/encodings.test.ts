@@ -2,7 +2,9 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { proposedEncoding } from "../../../src/commands/kb/lint/propose-encoding.ts";
+import { textProblem } from "../../../src/commands/kb/sources/index.ts";
 import { toUtf8 } from "../../../src/lib/formats/encoding.ts";
+import { rareTest } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -124,6 +126,13 @@ test.each([
   expect((await run(...line)).out).toBe("");
   await writeFile(join(directory, "a.md"), hex("fffe 4300"));
   expect((await run(...line)).out).toBe(`update\t${prefix}/a.md\t${a}\n`);
+});
+
+rareTest("a text that is longer than any text can be is called so", () => {
+  expect(textProblem(Buffer.alloc(2 ** 29, "a"))).toMatchObject({
+    finding: "size",
+    problem: "longer than 512 MB, the most that a text can be",
+  });
 });
 
 test("a file that is not in the encoding fails, and the others are sent", async () => {

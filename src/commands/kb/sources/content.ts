@@ -1,3 +1,4 @@
+import { constants } from "node:buffer";
 import { toUtf8 } from "../../../lib/formats/encoding.ts";
 import { decodeUtf8 } from "../../../lib/text.ts";
 
@@ -61,6 +62,7 @@ export const contentFixes = {
   binary: "correct the extension, or exclude it",
   encoding: "name its encoding with --encoding (kb lint may know it), or save it as UTF-8",
   nul: "remove the character",
+  size: "split it, or exclude it",
 } as const;
 
 /** Why a content cannot be that of a document. */
@@ -89,6 +91,8 @@ export function textProblem(bytes: Uint8Array): ContentProblem | undefined {
   const wide = wideName(bytes);
   if (wide) return { finding: "encoding", problem: `encoded as ${wide}, not UTF-8` };
   const text = decodeUtf8(bytes);
+  if (text === undefined && bytes.length > constants.MAX_STRING_LENGTH)
+    return { finding: "size", problem: "longer than 512 MB, the most that a text can be" };
   if (text === undefined)
     return bytes.subarray(0, 8192).includes(0)
       ? { finding: "binary", problem: "the content is binary" }
