@@ -54,7 +54,7 @@ const proofs = {
   },
   guards: {
     what: "the bug that each guard of the simulator prevents, with up to 1,000 seeds",
-    script: ["simulate.mjs", "--guards", "--from", "1", "--seeds", "1000"],
+    script: ["simulate.mjs", "--guards", "--from", "1", "--seeds", "2000"],
   },
 };
 

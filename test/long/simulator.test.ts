@@ -17,7 +17,7 @@ test.each([
     "kept cases and 60 seeds of each scenario, played twice",
     ["--kept", "--twice", "--from", "1", "--seeds", "60"],
   ],
-  ["the bug that each guard prevents", ["--guards", "--from", "1", "--seeds", "500"]],
+  ["the bug that each guard prevents", ["--guards", "--from", "1", "--seeds", "2000"]],
 ])("the simulator: %s", (_, argv) => {
   const { status, out } = simulate(...argv);
   expect(status, out).toBe(0);
