@@ -53,7 +53,7 @@ const proofs = {
     script: ["simulate.mjs", "--seeds", "1000", "--scenario", "site,large-site"],
   },
   guards: {
-    what: "the bug that each guard of the simulator prevents, with up to 1,000 seeds",
+    what: "the bug that each guard of the simulator prevents, with up to 2,000 seeds",
     script: ["simulate.mjs", "--guards", "--from", "1", "--seeds", "2000"],
   },
 };
