@@ -1,14 +1,21 @@
 import type { NodeRun, RunTrace } from "./trace.ts";
 
+/** What a span keeps of its node. */
+type Kept =
+  | "id"
+  | "nodeId"
+  | "title"
+  | "type"
+  | "retries"
+  | "error"
+  | "tokens"
+  | "rounds"
+  | "inputs"
+  | "outputs"
+  | "model";
+
 /** A node of a run on the time axis; times are in ms, start and end since the start of the run. */
-export interface Span extends Readonly<
-  Pick<NodeRun, "id" | "nodeId" | "title" | "type" | "inputs" | "outputs" | "model">
-> {
-  readonly error: string | undefined;
-  readonly tokens: number | undefined;
-  /** Of the node before and after it waited for human input. */
-  readonly retries: number;
-  readonly rounds: number | undefined;
+export interface Span extends Readonly<Pick<NodeRun, Kept>> {
   /** The server's status; `running`, `paused` or `unfinished` for a node without an end. */
   readonly status: string;
   readonly start: number;

@@ -15,13 +15,19 @@ export async function encodingName(label: string): Promise<string> {
   throw usage(`unknown encoding ${JSON.stringify(label)}`, hint);
 }
 
+/** The encoding that a byte order mark names, if that is neither UTF-8 nor UTF-32. */
+export function markedEncoding(bytes: Uint8Array): string | undefined {
+  const start = Buffer.from(bytes.subarray(0, 4)).toString("hex");
+  if (start.startsWith("feff")) return "UTF-16BE";
+  return /^fffe(?!0000)/.test(start) ? "UTF-16LE" : undefined;
+}
+
 /**
  * The bytes of a text as UTF-8. A byte order mark decides over the label; what is to be UTF-8 is not checked. Throws
  * usage for bytes that are no text. The decoder is not that of Node.js, which takes some bytes for other characters.
  */
 export async function toUtf8(bytes: Uint8Array, label = "utf-8", place = ""): Promise<Uint8Array> {
-  const start = Buffer.from(bytes.subarray(0, 4)).toString("hex");
-  if (label === "utf-8" && !/^(feff|fffe(?!0000))/.test(start)) return bytes; // also UTF-32
+  if (label === "utf-8" && markedEncoding(bytes) === undefined) return bytes;
   const { getBOMEncoding, TextDecoder } = await import("@exodus/bytes/encoding.js");
   const name = getBOMEncoding(bytes) ?? (await encodingName(label));
   if (name === "utf-8") return bytes;

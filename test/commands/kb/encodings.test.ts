@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { proposedEncoding } from "../../../src/commands/kb/lint/propose-encoding.ts";
@@ -126,6 +126,9 @@ test.each([
   expect((await run(...line)).out).toBe("");
   await writeFile(join(directory, "a.md"), hex("fffe 4300"));
   expect((await run(...line)).out).toBe(`update\t${prefix}/a.md\t${a}\n`);
+  await rename(join(directory, "a.md"), join(directory, "d.md"));
+  const note = `renamed from ${prefix}/a.md; ${a}`;
+  expect((await run(...line, "--prune", "-y")).out).toBe(`update\t${prefix}/d.md\t${note}\n`);
 });
 
 rareTest("a text that is longer than any text can be is called so", () => {

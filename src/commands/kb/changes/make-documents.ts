@@ -4,7 +4,7 @@ import { groupDigits, sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import { applyDocuments } from "./apply-documents.ts";
 import type { DocumentTarget } from "./apply-documents.ts";
-import { rowOf, sendsContent } from "./change.ts";
+import { joinedNotes, rowOf, sendsContent } from "./change.ts";
 import type { Action, Change, DocumentChange, SourceDocument } from "./change.ts";
 import { duplicatePath } from "./plan-documents.ts";
 import { newTally, tallyText } from "./tally.ts";
@@ -40,9 +40,8 @@ export async function withLosses(
 
 /** A change that names what it loses. */
 export function withLost(change: DocumentChange, losses: readonly string[]): DocumentChange {
-  const named = losses.length > 0 ? [`loses ${lossNames(losses)}`] : [];
-  const note = [change.note ?? [], named].flat().join("; ");
-  return { ...change, losses, note: note === "" ? null : note };
+  const named = losses.length > 0 && `loses ${lossNames(losses)}`;
+  return { ...change, losses, note: joinedNotes(change.note, named) };
 }
 
 /** What changes lose: `leave.md: chunk 3 (edited)`. */
@@ -126,7 +125,7 @@ async function endedEarly(error: CliError, tally: RunTally, context: Context): P
 export const plannedRow = (change: DocumentChange): Change => {
   if (sendsContent(change) && change.source) {
     const size = `${sizeOf([change.source])} to index`;
-    return rowOf(change, { note: change.note === null ? size : `${size}; ${change.note}` });
+    return rowOf(change, { note: joinedNotes(size, change.note) });
   }
   // It is sent once more, but the same content had no chunks before.
   const error = change.action === "adopt" ? change.document?.error : undefined;

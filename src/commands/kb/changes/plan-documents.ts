@@ -11,7 +11,7 @@ import {
   syncFields,
 } from "../documents/index.ts";
 import type { ContentHashes, DocumentState } from "../documents/index.ts";
-import { documentRow, sendsContent } from "./change.ts";
+import { documentRow, joinedNotes, sendsContent } from "./change.ts";
 import type { Action, DocumentChange, SourceDocument } from "./change.ts";
 
 /** The documents of a knowledge base. */
@@ -112,12 +112,12 @@ const documentChange = (
   action: Action,
   name: string,
   { source, document }: Partial<Pick<DocumentChange, "source" | "document">>,
-  note: string | null = null,
-): DocumentChange => ({
-  ...documentRow(action, { name, id: document?.id ?? null }, note),
-  source,
-  document,
-});
+  note?: string,
+): DocumentChange => {
+  const recoded = sendsContent({ action }) && source?.encoding;
+  const notes = joinedNotes(note, recoded && `${recoded}, sent as UTF-8`);
+  return { ...documentRow(action, { name, id: document?.id ?? null }, notes), source, document };
+};
 
 /** The change for a file and the document with its marks or its name. */
 function syncChange(
@@ -127,11 +127,8 @@ function syncChange(
   { adopt, rewrite, source }: DocumentRules,
 ): DocumentChange {
   const file = asStored(local, document, hashes);
-  const recoded = file.encoding && `${file.encoding}, sent as UTF-8`;
-  const plan = (action: Action, note?: string) => {
-    const notes = [note, sendsContent({ action }) && recoded].filter(Boolean).join("; ");
-    return documentChange(action, file.path, { source: file, document }, notes || null);
-  };
+  const plan = (action: Action, note?: string) =>
+    documentChange(action, file.path, { source: file, document }, note);
   if (!document) return plan("create");
   const isKnown = isKnownToHold(document, file);
   const hasContent = isKnown || hashes.get(document.id) === file.hash;

@@ -49,12 +49,6 @@ export const recoded = async (path: string, bytes: Uint8Array, encoding?: string
     ? toUtf8(bytes, encoding)
     : bytes;
 
-const marks: Readonly<Record<string, string>> = { fffe: "UTF-16LE", feff: "UTF-16BE" };
-
-/** The encoding that a byte order mark names, if that is not UTF-8. */
-export const markedEncoding = (bytes: Uint8Array): string | undefined =>
-  marks[Buffer.from(bytes.subarray(0, 2)).toString("hex")];
-
 /** What to do about a content that cannot be that of a document. */
 export const contentFixes = {
   pointer:

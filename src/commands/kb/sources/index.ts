@@ -9,7 +9,6 @@ export {
   uploadLimit,
   contentFixes,
   pointerProblem,
-  markedEncoding,
   recoded,
   textProblem,
 } from "./content.ts";

@@ -1,4 +1,5 @@
 import { CliError, isFatal, reasonOf, usage } from "../../../errors.ts";
+import { markedEncoding } from "../../../lib/formats/encoding.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -8,7 +9,6 @@ import { isKnownToHold, syncFields } from "../documents/index.ts";
 import type { DocumentState, FieldValue } from "../documents/index.ts";
 import {
   contentFixes,
-  markedEncoding,
   pointerProblem,
   recoded,
   SameObject,
