@@ -49,7 +49,8 @@ async function run(projects, only = new Map()) {
       testNamePattern: new RegExp(pattern),
     });
   };
-  const modules = await runProjects(projects, { workers: availableParallelism(), select });
+  const workers = availableParallelism();
+  const { testModules: modules } = await runProjects(projects, { workers, select });
   const results = new Map(projects.map(({ test }) => [test.name, { tests: [], errors: [] }]));
   for (const module of modules) {
     const { tests, errors } = results.get(module.project.name);

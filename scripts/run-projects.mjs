@@ -3,7 +3,8 @@ import { root } from "./prepare.mjs";
 
 /**
  * Runs the test files of projects, each as `select` returns it, until a test fails with `untilFailure`; resolves with
- * what vitest knows of them. (With its option `bail` a worker can end before it has told which test failed.)
+ * what vitest knows of them, and with the errors outside of tests: a worker that ran out of memory reports no test. (With
+ * vitest's option `bail` a worker can end before it has told which test failed.)
  */
 export async function runProjects(
   projects,
@@ -24,7 +25,7 @@ export async function runProjects(
   try {
     await vitest.standalone();
     const files = await vitest.globTestSpecifications();
-    return (await vitest.runTestSpecifications(files.map(select))).testModules;
+    return await vitest.runTestSpecifications(files.map(select));
   } finally {
     await vitest.close();
   }

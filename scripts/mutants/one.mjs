@@ -6,7 +6,7 @@ import { pathOf, readInput, runQuick } from "./vitest.mjs";
 
 const { mutant, tests } = await readInput();
 const file = join(root, "src", mutant.file);
-const modules = await runQuick({
+const { testModules: modules, unhandledErrors } = await runQuick({
   transform: (code, path) => (path.split("?")[0] === file ? mutated(mutant, code) : null),
   test: { include: tests, exclude: [], env: { TEST_ROWS: "all" } },
   untilFailure: true,
@@ -18,5 +18,6 @@ const failed = modules.flatMap((module) =>
     .filter((test) => test.result().state === "failed")
     .map(({ fullName }) => `${pathOf(module)}: ${fullName}`),
 );
-const [first] = [...failed, ...errors];
+// A mutant that uses up all memory ends the worker.
+const [first] = [...failed, ...errors, ...unhandledErrors.map(String)];
 process.stdout.write(`\n${JSON.stringify({ failed: first })}\n`, () => process.exit(0));

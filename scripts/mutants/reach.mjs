@@ -7,7 +7,7 @@ import { pathOf, readInput, runQuick } from "./vitest.mjs";
 
 const { mutants, found } = await readInput();
 const pairs = mutants.map((mutant, number) => [number, mutant]);
-const modules = await runQuick({
+const { testModules: modules } = await runQuick({
   transform(code, path) {
     const file = path.split("?")[0];
     const own = pairs.filter(([, mutant]) => join(root, "src", mutant.file) === file);
