@@ -68,6 +68,19 @@ export async function inTurn(one, other) {
 }
 
 /**
+ * The beginning of a script that node loads before a program: `peak()` is the peak memory of its process in MB. On Linux
+ * a process inherits the peak of its parent's resource usage.
+ */
+export const peakHook = `
+  const { readFileSync, writeFileSync } = require("node:fs");
+  const peak = () =>
+    Number(
+      process.platform === "linux"
+        ? /VmHWM:\\s*(\\d+)/.exec(readFileSync("/proc/self/status", "utf8"))[1]
+        : process.resourceUsage().maxRSS,
+    ) / 1024;`;
+
+/**
  * Runs a program to its end; returns its seconds, its seconds of processor time and its peak memory in
  * MB. `how` has its stdin, its stdout and its exit code, if they are not the usual ones.
  */
@@ -77,15 +90,10 @@ export async function measured(args, env = clean, how = {}) {
   const report = join(folder, "usage.json");
   writeFileSync(
     hook,
-    // On Linux a process inherits the peak of its parent's resource usage.
-    `const { readFileSync, writeFileSync } = require("node:fs");
-     const peak = () =>
-       process.platform === "linux"
-         ? /VmHWM:\\s*(\\d+)/.exec(readFileSync("/proc/self/status", "utf8"))[1]
-         : process.resourceUsage().maxRSS;
+    `${peakHook}
      process.on("exit", () => {
        const { user, system } = process.cpuUsage();
-       const usage = { busy: (user + system) / 1e6, megabytes: Number(peak()) / 1024 };
+       const usage = { busy: (user + system) / 1e6, megabytes: peak() };
        writeFileSync(${JSON.stringify(report)}, JSON.stringify(usage));
      });`,
   );

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { spawn } from "@lydell/node-pty";
-import { clean, folder, isServer, result, serving, wf } from "./tools.mjs";
+import { clean, folder, isServer, peakHook, result, serving, wf } from "./tools.mjs";
 
 const apps = 5;
 /** Runs on the screen. */
@@ -77,12 +77,12 @@ async function used(runs) {
   const [hook, report] = [join(folder, "top.cjs"), join(config, "usage.json")];
   writeFileSync(
     hook,
-    `const { writeFileSync } = require("node:fs");
+    `${peakHook}
      let begin;
      setTimeout(() => { begin = process.cpuUsage(); }, ${before * 1000}).unref();
      setTimeout(() => {
        const { user, system } = process.cpuUsage(begin);
-       const usage = { share: (user + system) / 1e4 / ${measured}, megabytes: process.resourceUsage().maxRSS / 1024 };
+       const usage = { share: (user + system) / 1e4 / ${measured}, megabytes: peak() };
        writeFileSync(${JSON.stringify(report)}, JSON.stringify(usage));
      }, ${(before + measured) * 1000}).unref();`,
   );
