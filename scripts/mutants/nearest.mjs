@@ -20,13 +20,15 @@ function alike(file, test) {
 /**
  * The test files that reach a mutant, the nearest first: those of the same directory, of a similar name, of the fewest
  * mutants. `reached` has the numbers of the mutants of `all` that each test file reaches, `durations` how long it takes, in
- * ms. Of a static mutant only the first test of a process is known to reach it: those of its file are taken.
+ * ms. Of a static mutant only the first test of a process is known to reach it, and of one that only further rows of tables
+ * or rare tests reach, none: those of its file are taken.
  */
 export function nearest({ file, isStatic, number }, all, { reached, durations }) {
+  const isKnown = !isStatic && reached.some(({ numbers }) => numbers.includes(number));
   const reaches = ({ numbers }) =>
-    isStatic
-      ? numbers.some((each) => all[each].file === file && !all[each].isStatic)
-      : numbers.includes(number);
+    isKnown
+      ? numbers.includes(number)
+      : numbers.some((each) => all[each].file === file && !all[each].isStatic);
   const sorted = reached
     .filter(reaches)
     .map(({ test, numbers }) => ({
