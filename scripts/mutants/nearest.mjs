@@ -1,4 +1,4 @@
-/** For how long test files are run for a mutant, in ms: one that none of them sees costs all of it. */
+/** For how long test files are run at once for a mutant, in ms. */
 const BUDGET_MS = 60_000;
 
 /** How many directories two paths have in common, with `src` or `test` taken away. */
@@ -18,10 +18,10 @@ function alike(file, test) {
 }
 
 /**
- * The test files that reach a mutant, the nearest first: those of the same directory, of a similar name, of the fewest
- * mutants. `reached` has the numbers of the mutants of `all` that each test file reaches, `durations` how long it takes, in
- * ms. Of a static mutant only the first test of a process is known to reach it, and of one that only further rows of tables
- * or rare tests reach, none: those of its file are taken.
+ * The test files that reach a mutant, in groups of a minute, the nearest first: those of the same directory, of a similar
+ * name, of the fewest mutants. `reached` has the numbers of the mutants of `all` that each test file reaches, `durations`
+ * how long it takes, in ms. Of a static mutant only the first test of a process is known to reach it, and of one that only
+ * further rows of tables or rare tests reach, none: those of its file are taken.
  */
 export function nearest({ file, isStatic, number }, all, { reached, durations }) {
   const isKnown = !isStatic && reached.some(({ numbers }) => numbers.includes(number));
@@ -39,12 +39,15 @@ export function nearest({ file, isStatic, number }, all, { reached, durations })
       const at = one.findIndex((value, index) => value !== other[index]);
       return at === -1 ? 0 : one[at] - other[at];
     });
-  const chosen = [];
-  let time = 0;
+  const groups = [];
+  let time = Infinity;
   for (const { test } of sorted) {
     time += durations[test] ?? 0;
-    if (chosen.length > 0 && time > BUDGET_MS) break;
-    chosen.push(test);
+    if (time > BUDGET_MS) {
+      groups.push([]);
+      time = durations[test] ?? 0;
+    }
+    groups.at(-1).push(test);
   }
-  return chosen;
+  return groups;
 }
