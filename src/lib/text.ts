@@ -150,3 +150,7 @@ export function keywordOf(name: string, wildcards: RegExp = /[%_\\]/): string | 
   const longest = name.split(wildcards).sort((a, b) => b.length - a.length)[0] ?? "";
   return [...longest].slice(0, 100).join("").trim() || undefined;
 }
+
+/** What there is to say, as one note; null if that is nothing. */
+export const joinedNotes = (...notes: readonly (string | null | undefined | false)[]) =>
+  notes.filter(Boolean).join("; ") || null;

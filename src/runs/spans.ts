@@ -6,7 +6,6 @@ type Kept =
   | "nodeId"
   | "title"
   | "type"
-  | "retries"
   | "error"
   | "tokens"
   | "rounds"
@@ -16,6 +15,8 @@ type Kept =
 
 /** A node of a run on the time axis; times are in ms, start and end since the start of the run. */
 export interface Span extends Readonly<Pick<NodeRun, Kept>> {
+  /** Of the node before and after it waited for human input. */
+  readonly retries: number;
   /** The server's status; `running`, `paused` or `unfinished` for a node without an end. */
   readonly status: string;
   readonly start: number;

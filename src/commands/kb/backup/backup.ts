@@ -3,7 +3,7 @@ import { ApiError, CliError, diskProblem, ignoring, isFatal, verdict } from "../
 import { newPathInside } from "../../../host/safe-path.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { counted, firstNames } from "../../../lib/text.ts";
+import { counted, firstNames, joinedNotes } from "../../../lib/text.ts";
 import { formatBytes } from "../../../lib/numbers.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -63,7 +63,7 @@ export function lacksOf({ withoutFile, withoutChunks }: Taken): string | null {
   const lacks = lacksChunks(withoutChunks);
   if (withoutFile.length > 0)
     lacks.unshift(`without a file on the server: ${firstNames(withoutFile, 3)}`);
-  return lacks.join("; ") || null;
+  return joinedNotes(...lacks);
 }
 
 const lacksChunks = (documents: readonly Missing[]): string[] =>

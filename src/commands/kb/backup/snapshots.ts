@@ -2,7 +2,7 @@ import { CliError, notFound, refused, usage } from "../../../errors.ts";
 import { spanOf } from "../../../lib/times.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import type { Input } from "../../../operations/operation.ts";
-import { counted, isUuid } from "../../../lib/text.ts";
+import { counted, isUuid, joinedNotes } from "../../../lib/text.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { bundleSide, differenceNote, differencesOf } from "../snapshot/index.ts";
@@ -185,7 +185,7 @@ export const snapshotRow = ({ id, kb, taken_at, documents, bytes, note, partial 
   taken: Math.floor(Date.parse(taken_at) / 1000),
   documents,
   bytes,
-  note: [note, partial].filter(Boolean).join("; ") || null,
+  note: joinedNotes(note, partial),
   kb_id: kb.id,
   server: kb.base_url,
 });

@@ -106,10 +106,6 @@ export const rowOf = (
   result: Partial<Change> = {},
 ): Change => ({ action, what, name, id, from, to, note, ...result });
 
-/** The note of a row: what there is to say of it. */
-export const joinedNotes = (...notes: readonly (string | null | undefined | false)[]) =>
-  notes.filter(Boolean).join("; ") || null;
-
 /** Does it send a content? */
 export const sendsContent = ({ action }: Pick<Change, "action">): boolean =>
   action === "create" || action === "update";

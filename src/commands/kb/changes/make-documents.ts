@@ -1,10 +1,10 @@
 import { CliError, verdict } from "../../../errors.ts";
 import type { ErrorInfo } from "../../../errors.ts";
 import { groupDigits, sum } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, joinedNotes } from "../../../lib/text.ts";
 import { applyDocuments } from "./apply-documents.ts";
 import type { DocumentTarget } from "./apply-documents.ts";
-import { joinedNotes, rowOf, sendsContent } from "./change.ts";
+import { rowOf, sendsContent } from "./change.ts";
 import type { Action, Change, DocumentChange, SourceDocument } from "./change.ts";
 import { duplicatePath } from "./plan-documents.ts";
 import { newTally, tallyText } from "./tally.ts";

@@ -1,6 +1,7 @@
 import { isSameValue } from "../../../lib/exact-number.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { own } from "../../../lib/json.ts";
+import { joinedNotes } from "../../../lib/text.ts";
 import {
   isAddress,
   isIndexed,
@@ -11,7 +12,7 @@ import {
   syncFields,
 } from "../documents/index.ts";
 import type { ContentHashes, DocumentState } from "../documents/index.ts";
-import { documentRow, joinedNotes, sendsContent } from "./change.ts";
+import { documentRow, sendsContent } from "./change.ts";
 import type { Action, DocumentChange, SourceDocument } from "./change.ts";
 
 /** The documents of a knowledge base. */

@@ -1,7 +1,7 @@
 import { verdict } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
-import { counted, firstNames } from "../../../lib/text.ts";
+import { counted, firstNames, joinedNotes } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { countsOf, isOutOfSync, plannedRow, sendsContent, sizeOf } from "../changes/index.ts";
 import type { Action, Change, SizedChange } from "../changes/index.ts";
@@ -85,7 +85,7 @@ function statusOf(
   const sent = changes.flatMap((each) => (sendsContent(each) && each.source ? [each.source] : []));
   const kept = withoutFile - made.filter(({ action }) => action === "delete").length;
   const without = noun === "row" ? "chunk" : "document";
-  const joined = (...parts: readonly string[]) => parts.filter(Boolean).join("; ") || "none";
+  const joined = (...parts: readonly string[]) => joinedNotes(...parts) ?? "none";
   return {
     state: made.length === 0 && !rows.some(isOutOfSync) ? "up to date" : "out of date",
     ...(noun === "row"
